@@ -1,0 +1,249 @@
+//! Counter-based noise: Philox4x32-10 words and standard normals, pure functions of where they are used.
+//!
+//! A normal is determined by (seed, stream, step, particle, coordinate) and by nothing else: not by the number of
+//! particles, the thread, the block, the instruction set or the order of evaluation. One call of the generator serves
+//! four neighbouring coordinates of one particle:
+//!
+//! | counter word | holds |
+//! |---|---|
+//! | 0 | particle |
+//! | 1 | coordinate / 4 |
+//! | 2 | step, lower 32 bits |
+//! | 3 | stream (upper 8 bits), step, bits 32 to 55 |
+//!
+//! The key is the seed. Words 0, 1 of a call give the normals of its first two coordinates by the Box-Muller transform,
+//! words 2, 3 the other two: the first word of a pair is the radius, `r = sqrt(-2 ln((w + 1/2) / 2^32))`; of the second,
+//! bits 0 to 29 are an angle in [-pi/4, pi/4), bit 30 exchanges sine and cosine, bit 31 flips the sign of the larger.
+//!
+//! The largest absolute value is `sqrt(66 ln 2) = 6.7637`: a normal beyond it has probability 1.3e-11. Single and double
+//! precision use the same words, so their normals differ only by rounding.
+
+use crate::simd::{self, Kernel, Scalar, Vector, Words, polynomial};
+
+/// Multipliers and key increments of Philox4x32 (Salmon, Moraes, Dror and Shaw 2011, doi:10.1145/2063384.2063405).
+const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+
+/// What random numbers are used for; each purpose has numbers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stream {
+    /// Initial positions.
+    Initial = 0,
+    /// The diffusion term of the dynamics.
+    Diffusion = 1,
+    /// The stall kick.
+    Kick = 2,
+    /// Permutations that cut the swarm into particle batches.
+    Permutation = 3,
+    /// The choice of survivors when the swarm shrinks.
+    Resampling = 4,
+    /// For problems: shifts, rotations, samples.
+    Problem = 5,
+}
+
+/// One call of Philox4x32-10: four random words from a counter and a key.
+///
+/// ```
+/// // A known-answer vector of the Random123 library.
+/// let words = cbo::noise::philox([0; 4], [0; 2]);
+/// assert_eq!(words, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+/// ```
+pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    let [mut c0, mut c1, mut c2, mut c3] = counter;
+    let [mut k0, mut k1] = key;
+    for _ in 0..10 {
+        let p0 = u64::from(c0) * u64::from(MULTIPLIERS[0]);
+        let p1 = u64::from(c2) * u64::from(MULTIPLIERS[1]);
+        (c0, c1, c2, c3) = ((p1 >> 32) as u32 ^ c1 ^ k0, p1 as u32, (p0 >> 32) as u32 ^ c3 ^ k1, p0 as u32);
+        (k0, k1) = (k0.wrapping_add(KEY_STEPS[0]), k1.wrapping_add(KEY_STEPS[1]));
+    }
+    [c0, c1, c2, c3]
+}
+
+/// The generator at one place in time: seed, stream and step fixed, particle and coordinate free.
+#[derive(Clone, Copy, Debug)]
+pub struct Noise {
+    key: [u32; 2],
+    high: [u32; 2],
+}
+
+impl Noise {
+    /// The noise of `stream` at `step` (below 2^56).
+    pub fn new(seed: u64, stream: Stream, step: u64) -> Self {
+        let upper = ((step >> 32) as u32 & 0x00ff_ffff) | (stream as u32) << 24;
+        Self { key: [seed as u32, (seed >> 32) as u32], high: [step as u32, upper] }
+    }
+
+    /// The four random words of call `block` (coordinate / 4) of `particle`.
+    pub fn words(&self, particle: u32, block: u32) -> [u32; 4] {
+        philox([particle, block, self.high[0], self.high[1]], self.key)
+    }
+
+    /// A uniform number in (0, 1) for one particle and coordinate, with 32 random bits.
+    pub fn uniform(&self, particle: u32, coordinate: u32) -> f64 {
+        (f64::from(self.words(particle, coordinate / 4)[coordinate as usize % 4]) + 0.5) / 4294967296.0
+    }
+
+    /// A whole number in 0 .. `bound`, its bias below bound / 2^64.
+    pub fn below(&self, index: u32, bound: u64) -> u64 {
+        let [a, b, ..] = self.words(index, 0);
+        let word = u64::from(a) << 32 | u64::from(b);
+        ((u128::from(word) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// The normals of `rows` particles beginning with `first`, `dim` coordinates each, as rows of length
+    /// [`padded`]`(dim)` in `out`, whose length must be at least [`scratch_len`]`(rows, dim)`.
+    pub fn fill_normals<T: Scalar>(&self, first: u32, rows: usize, dim: usize, out: &mut [T]) {
+        simd::run(Normals { noise: *self, first, rows, dim, out });
+    }
+
+    /// [`fill_normals`](Self::fill_normals) as a kernel, to be run on a chosen instruction set or inside another kernel.
+    pub fn normals<T: Scalar>(self, first: u32, rows: usize, dim: usize, out: &mut [T]) -> impl Kernel<T, Output = ()> {
+        Normals { noise: self, first, rows, dim, out }
+    }
+}
+
+/// The row length of a block of normals: `dim` rounded up to whole calls of the generator.
+pub fn padded(dim: usize) -> usize {
+    dim.div_ceil(4) * 4
+}
+
+/// The buffer length that `rows` rows of normals need: whole chunks of 64.
+pub fn scratch_len(rows: usize, dim: usize) -> usize {
+    (rows * padded(dim)).div_ceil(64) * 64
+}
+
+struct Normals<'a, T> {
+    noise: Noise,
+    first: u32,
+    rows: usize,
+    dim: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Scalar> Kernel<T> for Normals<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let blocks = self.dim.div_ceil(4) as u32;
+        let chunks = (self.rows * blocks as usize).div_ceil(16);
+        // Lane i of group g serves call 8 g + i of a chunk; the next chunk's calls lie 16 further on.
+        let particle_of = |call: usize| u64::from(self.first) + call as u64 / u64::from(blocks);
+        let block_of = |call: usize| call as u64 % u64::from(blocks);
+        let mut particle = [0, 8].map(|start| V::Words::new(std::array::from_fn(|i| particle_of(start + i))));
+        let mut block = [0, 8].map(|start| V::Words::new(std::array::from_fn(|i| block_of(start + i))));
+        let keys = round_keys(self.noise.key);
+        let distance = (16 / blocks, 16 % blocks);
+        // First random words, then normals in their place: two tight loops overlap better than one long one.
+        for part in self.out[..chunks * 64].chunks_mut(512) {
+            for chunk in part.chunks_exact_mut(64) {
+                let words = philox16(particle, block, self.noise.high, &keys);
+                for g in 0..2 {
+                    (particle[g], block[g]) = V::Words::next_calls(particle[g], block[g], distance, blocks);
+                }
+                for j in 0..4 {
+                    for (set, bits) in V::sets(words[j]).as_ref().iter().enumerate() {
+                        V::from_bits(*bits).store(&mut chunk[(4 * set + j) * V::LANES..]);
+                    }
+                }
+            }
+            for four in part.chunks_exact_mut(4 * V::LANES) {
+                let word = |j: usize| V::load(&four[j * V::LANES..]).to_bits();
+                let (z0, z1) = box_muller::<V>(word(0), word(1));
+                let (z2, z3) = box_muller::<V>(word(2), word(3));
+                V::store_interleaved([z0, z1, z2, z3], four);
+            }
+        }
+    }
+}
+
+/// The keys of the ten rounds.
+fn round_keys(key: [u32; 2]) -> [[u32; 2]; 10] {
+    let advance = |k: u32, step: u32, round: usize| k.wrapping_add(step.wrapping_mul(round as u32));
+    std::array::from_fn(|r| [advance(key[0], KEY_STEPS[0], r), advance(key[1], KEY_STEPS[1], r)])
+}
+
+/// Sixteen calls at once, in two groups of eight lanes whose rounds interleave. Word j of group g is `[j][g]`.
+#[inline(always)]
+fn philox16<W: Words>(particle: [W; 2], block: [W; 2], high: [u32; 2], keys: &[[u32; 2]; 10]) -> [[W; 2]; 4] {
+    let (mut c0, mut c1) = (particle, block);
+    let mut c2 = [W::new([u64::from(high[0]); 8]); 2];
+    let mut c3 = [W::new([u64::from(high[1]); 8]); 2];
+    for [k0, k1] in *keys {
+        for g in 0..2 {
+            // Upper halves of the lanes hold leftovers, which no operation looks at.
+            let p0 = c0[g].multiply_low(MULTIPLIERS[0]);
+            let p1 = c2[g].multiply_low(MULTIPLIERS[1]);
+            (c0[g], c2[g]) = (p1.high_xor(c1[g], k0), p0.high_xor(c3[g], k1));
+            (c1[g], c3[g]) = (p1, p0);
+        }
+    }
+    [c0, c1, c2, c3]
+}
+
+/// -2 ln(1 + x)/x on [sqrt(1/2) - 1, sqrt(2) - 1]; error 7.0e-12 (f64) and 6.9e-8 (f32).
+const RADIUS_F64: [f64; 14] = [
+    -1.9999999999961737,
+    0.9999999998594361,
+    -0.666666669591482,
+    0.5000000409632879,
+    -0.3999996591825462,
+    0.3333298028516325,
+    -0.28572732204869256,
+    0.25013281406862214,
+    -0.22205976559572668,
+    0.19757939621984108,
+    -0.1810901110185001,
+    0.18685762903933686,
+    -0.18179509018907036,
+    0.09435518106718771,
+];
+const RADIUS_F32: [f64; 9] = [
+    -1.9999999482621342,
+    0.9999999276424778,
+    -0.6666838657227016,
+    0.5000270437099212,
+    -0.399118667167665,
+    0.33155985793597725,
+    -0.2995480256025475,
+    0.28538516412437664,
+    -0.17066626165992305,
+];
+/// sin(pi t/4)/t and cos(pi t/4) in t^2, |t| <= 1; errors 3.4e-12 and 5.6e-14 (f64), 2.4e-9 and 2.8e-8 (f32).
+const SINE_F64: [f64; 5] =
+    [0.78539816339405, -0.08074551201834942, 0.002490393210175957, -3.657239263067379e-05, 3.089966866337448e-07];
+const COSINE_F64: [f64; 6] = [
+    0.9999999999999444,
+    -0.3084251375300398,
+    0.01585434419710652,
+    -0.0003259916875350726,
+    3.5904755349763954e-06,
+    -2.426851890411488e-08,
+];
+const SINE_F32: [f64; 4] = [0.7853981609766183, -0.08074543470810147, 0.0024900068014923568, -3.595429072511075e-05];
+const COSINE_F32: [f64; 4] = [0.9999999723284944, -0.3084242518553728, 0.01584991070640911, -0.000318877474890599];
+
+/// Two independent standard normals a lane from two random words a lane.
+#[inline(always)]
+fn box_muller<V: Vector>(radius: V::Bits, angle: V::Bits) -> (V, V) {
+    let double = V::LANES == 8;
+    let (mantissa, exponent) = V::from_unsigned(radius).split();
+    let x = mantissa - 1.0;
+    // -2 ln u = P(x) x - 2 ln 2 (exponent - 32)
+    let log_term = if double { polynomial(&RADIUS_F64, x) } else { polynomial(&RADIUS_F32, x) };
+    let two_ln2 = 2.0 * std::f64::consts::LN_2;
+    let whole = exponent.mul_add(V::constant(-two_ln2), V::constant(32.0 * two_ln2));
+    let r = log_term.mul_add(x, whole).max(V::constant(0.0)).sqrt();
+
+    let t = V::from_signed30(angle) * (1.0 / 536870912.0);
+    let t2 = t * t;
+    let (sine, cosine) = if double {
+        (polynomial(&SINE_F64, t2) * t, polynomial(&COSINE_F64, t2))
+    } else {
+        (polynomial(&SINE_F32, t2) * t, polynomial(&COSINE_F32, t2))
+    };
+    let (a, b) = V::exchange(angle, cosine.flip_sign(angle), sine);
+    (r * a, r * b)
+}

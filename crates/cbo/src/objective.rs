@@ -1,0 +1,181 @@
+//! What is minimised: batch energies, rows in, energies out.
+
+use crate::simd::Scalar;
+use std::marker::PhantomData;
+
+/// Where in the run an evaluation takes place. A stochastic objective chooses its data from this alone, so that a run
+/// can be repeated or resumed anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepContext {
+    /// The step, from 0.
+    pub step: u64,
+    /// The epoch, from 0.
+    pub epoch: u64,
+    /// The data batch, from 0: one for each full round of particle batches.
+    pub data_batch: u64,
+}
+
+/// Points, one a row, in one flat buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a, T> {
+    values: &'a [T],
+    dim: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// Rows of length `dim` in `values`.
+    ///
+    /// # Panics
+    /// If `dim` is 0 or does not divide the length of `values`.
+    pub fn new(values: &'a [T], dim: usize) -> Self {
+        assert!(dim > 0 && values.len().is_multiple_of(dim), "{} numbers are not rows of {dim}", values.len());
+        Self { values, dim }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.dim
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Row `index`.
+    pub fn row(&self, index: usize) -> &'a [T] {
+        &self.values[index * self.dim..(index + 1) * self.dim]
+    }
+
+    /// All rows, one after the other.
+    pub fn iter(&self) -> std::slice::ChunksExact<'a, T> {
+        self.values.chunks_exact(self.dim)
+    }
+
+    /// The flat, row-major buffer.
+    pub fn as_slice(&self) -> &'a [T] {
+        self.values
+    }
+}
+
+/// How many rows an objective wants in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// As the engine likes: blocks that stay in cache, several threads at once. For cheap objectives.
+    Blocks,
+    /// One row a call, calls spread over the threads. For costly objectives.
+    Single,
+    /// All rows of the step in one call, on the calling thread. For objectives that parallelise themselves.
+    Together,
+}
+
+/// An evaluation that cannot go on (a vanished file, an exception): it ends the run.
+///
+/// A point that merely has no value is not an error: return NaN for it, or infinity where it is infeasible.
+#[derive(Debug, thiserror::Error)]
+#[error("the objective failed{}: {message}", row.map(|r| format!(" at row {r}")).unwrap_or_default())]
+pub struct EvalError {
+    /// What went wrong.
+    pub message: String,
+    /// The row of the call at which it did, if known.
+    pub row: Option<usize>,
+    /// The cause, if there is one.
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl EvalError {
+    /// An error with a message alone.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), row: None, source: None }
+    }
+}
+
+/// A function to be minimised, evaluated for many points at once.
+///
+/// The energy of a point may depend on the point and on `at`, never on the other rows of the call: the engine cuts the
+/// rows as it likes.
+pub trait Objective<T: Scalar>: Sync {
+    /// Number of coordinates.
+    fn dim(&self) -> usize;
+
+    /// Writes the energy of row i to `out[i]`. `+infinity` is an infeasible point, NaN a failed evaluation; both get
+    /// weight zero and are counted.
+    fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError>;
+
+    /// How many rows to hand over in one call.
+    fn grouping(&self) -> Grouping {
+        Grouping::Blocks
+    }
+
+    /// Whether the energy depends on `at.data_batch`. Energies of different data batches are then never compared.
+    fn is_stochastic(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        (**self).energies(at, rows, out)
+    }
+    fn grouping(&self) -> Grouping {
+        (**self).grouping()
+    }
+    fn is_stochastic(&self) -> bool {
+        (**self).is_stochastic()
+    }
+}
+
+/// A closure over one point as an objective; made by [`from_fn`].
+pub struct FromFn<T, F> {
+    dim: usize,
+    function: F,
+    grouping: Grouping,
+    precision: PhantomData<fn(T)>,
+}
+
+/// The objective `function` in `dim` coordinates.
+///
+/// ```
+/// use cbo::{Objective, Rows, StepContext, from_fn};
+///
+/// let sphere = from_fn(2, |x: &[f64]| x.iter().map(|v| v * v).sum());
+/// let mut energies = [0.0; 2];
+/// sphere.energies(StepContext::default(), Rows::new(&[1.0, 0.0, 3.0, 4.0], 2), &mut energies)?;
+/// assert_eq!(energies, [1.0, 25.0]);
+/// # Ok::<(), cbo::EvalError>(())
+/// ```
+pub fn from_fn<T: Scalar, F: Fn(&[T]) -> T + Sync>(dim: usize, function: F) -> FromFn<T, F> {
+    FromFn { dim, function, grouping: Grouping::Blocks, precision: PhantomData }
+}
+
+impl<T, F> FromFn<T, F> {
+    /// Says that one evaluation is costly, so that each becomes a task of its own for the threads.
+    pub fn costly(mut self) -> Self {
+        self.grouping = Grouping::Single;
+        self
+    }
+}
+
+impl<T: Scalar, F: Fn(&[T]) -> T + Sync> Objective<T> for FromFn<T, F> {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        for (row, energy) in rows.iter().zip(out) {
+            *energy = (self.function)(row);
+        }
+        Ok(())
+    }
+    fn grouping(&self) -> Grouping {
+        self.grouping
+    }
+}

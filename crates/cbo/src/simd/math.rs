@@ -1,0 +1,222 @@
+//! exp, ln, sin and cos for vectors: argument reduction and polynomials, within a few units in the last place.
+//!
+//! The polynomials are Chebyshev fits; each comment names the function, the interval and the error of the fit.
+
+use super::{Scalar, Vector};
+
+/// The coefficients for one precision, lowest power first.
+pub struct Coefficients {
+    /// sin(pi r)/r in r^2, |r| <= 1/2.
+    sin_pi: &'static [f64],
+    /// sin(r)/r in r^2, |r| <= pi/2.
+    sin: &'static [f64],
+    /// e^r, |r| <= ln(2)/2.
+    exp: &'static [f64],
+    /// 2 atanh(s)/s in s^2, |s| <= (sqrt 2 - 1)/(sqrt 2 + 1).
+    ln: &'static [f64],
+    /// pi as the nearest number of this precision and the remainder; the fused reduction by the first is exact.
+    pi_parts: [f64; 2],
+    /// ln 2, likewise.
+    ln2_parts: [f64; 2],
+    /// Beyond this absolute value radians go to the standard library.
+    largest_angle: f64,
+    /// e^x overflows above and is zero below these.
+    exp_range: (f64, f64),
+    /// The least normal number and the power of two that lifts subnormal ones.
+    least_normal: f64,
+    lift: f64,
+}
+
+#[allow(clippy::excessive_precision)]
+pub const F64: Coefficients = Coefficients {
+    // error 9.6e-22
+    sin_pi: &[
+        3.141592653589793,
+        -5.16771278004997,
+        2.5501640398773455,
+        -0.5992645293207869,
+        0.08214588661099356,
+        -0.007370430943702136,
+        0.0004663027874593273,
+        -2.1915250301851375e-05,
+        7.94853903737232e-07,
+        -2.228371216069697e-08,
+    ],
+    // error 3.1e-22
+    sin: &[
+        1.0,
+        -0.16666666666666666,
+        0.008333333333333333,
+        -0.0001984126984126967,
+        2.7557319223940686e-06,
+        -2.5052108378598793e-08,
+        1.6059043206050105e-10,
+        -7.647127729243047e-13,
+        2.810214288760064e-15,
+        -7.982495482720203e-18,
+    ],
+    // error 4.3e-20
+    exp: &[
+        1.0,
+        1.0,
+        0.5,
+        0.16666666666666702,
+        0.04166666666666669,
+        0.008333333333309335,
+        0.0013888888888871753,
+        0.00019841269909626037,
+        2.480158735040281e-05,
+        2.7557224580477215e-06,
+        2.7557251634312097e-07,
+        2.5114995257692174e-08,
+        2.0921669745705126e-09,
+    ],
+    // error 2.3e-18
+    ln: &[
+        2.0,
+        0.6666666666666765,
+        0.3999999999929807,
+        0.2857142876160948,
+        0.22222196953363016,
+        0.181836372994809,
+        0.1531237773583146,
+        0.1481128256774903,
+    ],
+    pi_parts: [std::f64::consts::PI, 1.2246467991473532e-16],
+    ln2_parts: [std::f64::consts::LN_2, 2.3190468138462996e-17],
+    largest_angle: 1e6,
+    exp_range: (709.78, -708.39),
+    least_normal: f64::MIN_POSITIVE,
+    lift: 54.0,
+};
+
+#[allow(clippy::excessive_precision)]
+pub const F32: Coefficients = Coefficients {
+    // error 1.4e-8
+    sin_pi: &[3.1415926400772034, -5.167710076668315, 2.550077386528912, -0.5982904112834275, 0.07765591227601387],
+    // error 4.3e-9
+    sin: &[
+        0.999999995698809,
+        -0.16666657947846011,
+        0.008333050170671773,
+        -0.00019809017408678003,
+        2.605107635334788e-06,
+    ],
+    // error 2.0e-9
+    exp: &[
+        1.0,
+        1.0000000379432992,
+        0.5000000047401394,
+        0.1666641450716956,
+        0.04166635163844457,
+        0.008375210200870016,
+        0.0013941213100006334,
+    ],
+    // error 8.6e-12
+    ln: &[2.0000000000084017, 0.6666666524171239, 0.4000038585087392, 0.2853497625458691, 0.23617811358975918],
+    pi_parts: [std::f32::consts::PI as f64, -8.742278000372486e-8],
+    ln2_parts: [std::f32::consts::LN_2 as f64, -1.904654299957768e-9],
+    largest_angle: 8e3,
+    exp_range: (88.72, -87.33),
+    least_normal: f32::MIN_POSITIVE as f64,
+    lift: 25.0,
+};
+
+/// Evaluates a polynomial, lowest coefficient first, by Horner's rule.
+#[inline(always)]
+pub fn polynomial<V: Vector>(coefficients: &[f64], x: V) -> V {
+    let (last, rest) = coefficients.split_last().expect("a polynomial has coefficients");
+    let mut sum = V::constant(*last);
+    for c in rest.iter().rev() {
+        sum = sum.mul_add(x, V::constant(*c));
+    }
+    sum
+}
+
+/// 1 for even, -1 for odd whole numbers.
+#[inline(always)]
+fn alternating<V: Vector>(whole: V) -> V {
+    let half = whole * 0.5;
+    (half - half.floor()).mul_add(V::constant(-4.0), V::constant(1.0))
+}
+
+/// r times an even polynomial in r.
+#[inline(always)]
+fn odd<V: Vector>(coefficients: &[f64], r: V) -> V {
+    r * polynomial(coefficients, r * r)
+}
+
+/// sin(pi x).
+#[inline(always)]
+pub fn sin_pi<V: Vector>(x: V) -> V {
+    let nearest = x.round();
+    odd(V::Scalar::COEFFICIENTS.sin_pi, x - nearest) * alternating(nearest)
+}
+
+/// sin(x + shift pi) for shift 0 or 1/2; `exact` serves arguments too large for the reduction.
+#[inline(always)]
+fn sin_shifted<V: Vector>(x: V, shift: f64, exact: impl Fn(f64) -> f64) -> V {
+    let c = V::Scalar::COEFFICIENTS;
+    let multiple = x.mul_add(V::constant(std::f64::consts::FRAC_1_PI), V::constant(shift)).round();
+    let centre = multiple - shift;
+    let mut r = x;
+    for part in c.pi_parts {
+        r = centre.mul_add(V::constant(-part), r);
+    }
+    let result = odd(c.sin, r) * alternating(multiple);
+    // False for NaN and infinity too, which the reduction cannot serve.
+    if x.abs().all_less(V::constant(c.largest_angle)) {
+        return result;
+    }
+    let exact = x.map(|lane| V::Scalar::from_f64(exact(lane.to_f64())));
+    x.abs().select_less(V::constant(c.largest_angle), result, exact)
+}
+
+/// sin(x).
+#[inline(always)]
+pub fn sin<V: Vector>(x: V) -> V {
+    sin_shifted(x, 0.0, f64::sin)
+}
+
+/// cos(x).
+#[inline(always)]
+pub fn cos<V: Vector>(x: V) -> V {
+    sin_shifted(x, 0.5, f64::cos)
+}
+
+/// e^x; results below the least normal number are zero.
+#[inline(always)]
+pub fn exp<V: Vector>(x: V) -> V {
+    let c = V::Scalar::COEFFICIENTS;
+    let (high, low) = c.exp_range;
+    // Comparisons that are false for NaN leave the NaN in place.
+    let clamped = V::constant(high).select_less(x, V::constant(high), x);
+    let clamped = clamped.select_less(V::constant(low), V::constant(low), clamped);
+    let n = (clamped * std::f64::consts::LOG2_E).round();
+    let r = n.mul_add(V::constant(-c.ln2_parts[0]), clamped);
+    let r = n.mul_add(V::constant(-c.ln2_parts[1]), r);
+    // In two factors, since 2^n itself may lie just outside the normal range.
+    let half = (n * 0.5).floor();
+    let result = polynomial(c.exp, r).scale(half).scale(n - half);
+    let result = V::constant(high).select_less(x, V::constant(f64::INFINITY), result);
+    x.select_less(V::constant(low), V::constant(0.0), result)
+}
+
+/// ln(x): minus infinity at zero, NaN below.
+#[inline(always)]
+pub fn ln<V: Vector>(x: V) -> V {
+    let c = V::Scalar::COEFFICIENTS;
+    let tiny = V::constant(c.least_normal);
+    let zero = V::constant(0.0);
+    let lifted = x.select_less(tiny, x.scale(V::constant(c.lift)), x);
+    let correction = x.select_less(tiny, V::constant(c.lift), zero);
+    let (m, e) = lifted.split();
+    let e = e - correction;
+    let s = (m - 1.0) / (m + 1.0);
+    let result = e.mul_add(V::constant(c.ln2_parts[1]), odd(c.ln, s));
+    let result = e.mul_add(V::constant(c.ln2_parts[0]), result);
+    let infinity = V::constant(f64::INFINITY);
+    let result = x.select_less(infinity, result, x); // infinity and NaN pass through
+    let result = zero.select_less(x, result, x - x - infinity); // zero and below, and NaN
+    x.select_less(zero, V::constant(f64::NAN), result)
+}

@@ -1,0 +1,139 @@
+//! `Vector`, `Words` and `Scalar`: what a SIMD backend provides beyond the arithmetic of `Real`.
+
+use super::{InstructionSet, Kernel, Real, portable};
+use std::fmt::{Debug, Display, LowerExp};
+
+/// A vector of `LANES` numbers.
+pub trait Vector: Real {
+    /// The number type of a lane.
+    type Scalar: Scalar;
+    /// Lanes of 32-bit random words, one to a lane.
+    type Bits: Copy;
+    /// The integer lanes in which the generator works.
+    type Words: Words;
+    /// Random words for the 16 calls of a chunk: 2 x 8 lanes (`f64`) or 1 x 16 lanes (`f32`).
+    type Sets: AsRef<[Self::Bits]> + Copy;
+    /// Number of lanes: 8 for `f64`, 16 for `f32`, on every backend.
+    const LANES: usize;
+
+    /// The same number in every lane.
+    fn splat(value: Self::Scalar) -> Self;
+    /// Reads the first `LANES` numbers of `from`.
+    fn load(from: &[Self::Scalar]) -> Self;
+    /// Writes all lanes to the first `LANES` places of `to`.
+    fn store(self, to: &mut [Self::Scalar]);
+    /// Reads up to `LANES` numbers, the rest zero.
+    fn load_partial(from: &[Self::Scalar]) -> Self;
+    /// Writes the first `to.len()` lanes (at most `LANES`).
+    fn store_partial(self, to: &mut [Self::Scalar]);
+    /// The sum of all lanes, added pairwise: the same tree on every backend.
+    fn sum(self) -> Self::Scalar;
+    /// self * 2^exponent for a whole exponent within the normal range.
+    fn scale(self, exponent: Self) -> Self;
+    /// Mantissa in [sqrt(1/2), sqrt(2)) and exponent of a positive normal number.
+    fn split(self) -> (Self, Self);
+    /// Whether every lane is less than the other's.
+    fn all_less(self, other: Self) -> bool;
+    /// Applies a scalar function to each lane: slow, for rare cases.
+    fn map(self, f: impl Fn(Self::Scalar) -> Self::Scalar) -> Self;
+
+    /// Joins the words of two groups of 8 calls into lanes of this vector's width.
+    fn sets(groups: [Self::Words; 2]) -> Self::Sets;
+    /// The words of the lanes, held as if they were numbers, so that they can be stored and loaded.
+    fn from_bits(bits: Self::Bits) -> Self;
+    /// The inverse of [`from_bits`](Self::from_bits).
+    fn to_bits(self) -> Self::Bits;
+    /// The word of each lane as an unsigned number plus one half, in (0, 2^32).
+    fn from_unsigned(bits: Self::Bits) -> Self;
+    /// The lowest 30 bits of each word as a signed number in [-2^29, 2^29), plus one half.
+    fn from_signed30(bits: Self::Bits) -> Self;
+    /// Flips the sign of `self` in the lanes whose word has bit 31 set.
+    fn flip_sign(self, bits: Self::Bits) -> Self;
+    /// `(a, b)`, exchanged in the lanes whose word has bit 30 set.
+    fn exchange(bits: Self::Bits, a: Self, b: Self) -> (Self, Self);
+    /// Writes lane l of `parts[j]` to place 4 l + j of `to` (4 `LANES` places).
+    fn store_interleaved(parts: [Self; 4], to: &mut [Self::Scalar]);
+    /// Transposes a square: afterwards lane r of `square[k]` is what lane k of `square[r]` was (`LANES` vectors).
+    fn transpose(square: &mut [Self]);
+}
+
+/// Eight 64-bit lanes of which the generator uses the lower halves.
+pub trait Words: Copy {
+    /// Lane i from element i.
+    fn new(lanes: [u64; 8]) -> Self;
+    /// The 64-bit products of the lower halves of the lanes with `factor`.
+    fn multiply_low(self, factor: u32) -> Self;
+    /// (upper half of `self`) xor (lower half of `other`) xor `key`, in the lower halves.
+    fn high_xor(self, other: Self, key: u32) -> Self;
+    /// The calls a fixed distance further on, where a call is (particle, block) and a particle has `blocks` blocks; the
+    /// distance is `whole` particles and `rest` (below `blocks`) blocks.
+    fn next_calls(particle: Self, block: Self, distance: (u32, u32), blocks: u32) -> (Self, Self);
+    /// The lower halves as numbers.
+    fn lows(self) -> [u32; 8];
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// The precision of a run: `f32` or `f64`, nothing else.
+pub trait Scalar:
+    sealed::Sealed + Copy + Default + Debug + Display + LowerExp + PartialEq + PartialOrd + Send + Sync + 'static
+{
+    /// "f32" or "f64".
+    const NAME: &'static str;
+    /// The number nearest to `value`.
+    fn from_f64(value: f64) -> Self;
+    /// The same number in double precision.
+    fn to_f64(self) -> f64;
+    /// Runs `kernel` on `set`, which the machine must have.
+    #[doc(hidden)]
+    fn run_on<K: Kernel<Self>>(set: InstructionSet, kernel: K) -> K::Output;
+    /// Polynomial coefficients for this precision.
+    #[doc(hidden)]
+    const COEFFICIENTS: &'static super::math::Coefficients;
+}
+
+macro_rules! scalar {
+    ($t:ident, $coefficients:path, $vector:ident) => {
+        impl Scalar for $t {
+            const NAME: &'static str = stringify!($t);
+            const COEFFICIENTS: &'static super::math::Coefficients = &$coefficients;
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            #[inline]
+            fn run_on<K: Kernel<Self>>(set: InstructionSet, kernel: K) -> K::Output {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+                    fn avx512<K: Kernel<$t>>(kernel: K) -> K::Output {
+                        kernel.run::<super::avx512::$vector>()
+                    }
+                    #[target_feature(enable = "avx2,fma")]
+                    fn avx2<K: Kernel<$t>>(kernel: K) -> K::Output {
+                        kernel.run::<super::avx2::$vector>()
+                    }
+                    match set {
+                        // SAFETY: `available` lists this set only after the processor reported its features.
+                        InstructionSet::Avx512 => return unsafe { avx512(kernel) },
+                        // SAFETY: as above.
+                        InstructionSet::Avx2 => return unsafe { avx2(kernel) },
+                        InstructionSet::Portable => {}
+                    }
+                }
+                kernel.run::<portable::$vector>()
+            }
+        }
+    };
+}
+
+scalar!(f64, super::math::F64, VectorF64);
+scalar!(f32, super::math::F32, VectorF32);
