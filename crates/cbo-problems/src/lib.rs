@@ -1,1 +1,39 @@
+//! Benchmark functions: formula, domain and known optimum of each, evaluated on SIMD lanes, shifted and rotated at will.
+//!
+//! A [`Problem`] is a function in a number of dimensions, ready to be minimised:
+//!
+//! ```
+//! use cbo::{Objective, Rows, StepContext};
+//! use cbo_problems::Problem;
+//!
+//! let problem = Problem::builder("rastrigin").dim(3).parameter("amplitude", 10.0).shift(1.5).rotate(3).build()?;
+//! assert_eq!(problem.description(), "rastrigin (amplitude 10), shifted by 1.5, rotated (seed 3)");
+//! assert_eq!(problem.minimisers(), [[1.5, 1.5, 1.5]]);
+//!
+//! let mut energies = [0.0; 2];
+//! problem.energies(StepContext::default(), Rows::new(&[1.5, 1.5, 1.5, 0.0, 0.0, 0.0], 3), &mut energies)?;
+//! assert_eq!(energies[0], problem.minimum());
+//! assert!((energies[1] - problem.value(&[0.0; 3])).abs() < 1e-12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`all`] lists what there is. A new function is one file in `src/functions` with an implementation of [`Function`],
+//! whose formula is written once for numbers and for vectors, and one line in the list of `src/functions/mod.rs`. A
+//! function of your own needs no place in the list: [`Problem::builder_of`] takes any.
 
+mod builder;
+mod error;
+mod function;
+pub mod functions;
+mod lanes;
+mod problem;
+mod rotation;
+mod transform;
+
+pub use builder::ProblemBuilder;
+pub use error::ProblemError;
+pub use function::{Dims, Function, Info, Parameter};
+pub use functions::{all, find};
+pub use problem::Problem;
+pub use rotation::Rotation;
+pub use transform::Shift;

@@ -1,7 +1,54 @@
-//! Consensus-based optimization.
+//! Consensus-based optimization: a swarm of particles agrees, step by step, on where the global minimum is.
+//!
+//! N particles `V^i` in R^d follow
+//!
+//! `dV^i = -lambda (V^i - v_a) dt + sigma D(V^i - v_a) dB^i`,
+//! `v_a = sum_i w_i V^i / sum_i w_i`, `w_i = exp(-alpha E(V^i))`,
+//!
+//! where E is the function to be minimised: no gradient, many local minima allowed. `D(X) = diag(X)` (anisotropic) or
+//! `||X||_2` (isotropic). See *Convergence of Anisotropic Consensus-Based Optimization in Mean-Field Law* (Fornasier, Klock
+//! and Riedl 2022, doi:10.1007/978-3-031-02462-7_46) for why it converges.
+//!
+//! Five lines suffice:
+//!
+//! ```
+//! let rastrigin = |x: &[f64]| x.iter().map(|v| v * v + 2.5 * (1.0 - (std::f64::consts::TAU * v).cos())).sum();
+//! let run = cbo::minimize(rastrigin, &[(-5.12, 5.12); 4])?;
+//! println!("{} at {:?}", run.best.value, run.best.x);
+//! assert!(run.best.value < 1e-2);
+//! # Ok::<(), cbo::SolveError>(())
+//! ```
+//!
+//! For more control, fill a [`CboConfig`] and call [`solve`] with an [`Objective`] and an [`Observer`].
+//!
+//! The same config and seed give bit-identical results at any number of threads: see [`noise`].
+
+mod batch;
+mod bounds;
+mod config;
+mod consensus;
+mod ensemble;
+mod initial;
 pub mod noise;
 mod objective;
+mod observer;
+mod report;
+mod schedule;
 pub mod simd;
+mod solve;
+mod step;
+mod swarm;
+mod threads;
 
+pub use bounds::{BoundHandling, reflect};
+pub use config::{CboConfig, ConfigError, DEFAULT_STEPS, Plan, Update};
+pub use consensus::{Partial, alpha_for_sample_size};
+pub use ensemble::Ensemble;
+pub use initial::{Coordinates, InitialLaw};
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
+pub use observer::{History, Observer, Record};
+pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
+pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
+pub use solve::{minimize, solve};
+pub use step::{Diffusion, Scheme};

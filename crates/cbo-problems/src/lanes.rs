@@ -1,0 +1,140 @@
+//! A function on SIMD lanes: eight (or sixteen) points at a time, one in each lane.
+
+use crate::function::Function;
+use crate::transform::{Tables, Transform};
+use cbo::simd::{self, InstructionSet, Kernel, Vector};
+use cbo::{Rows, Scalar};
+
+/// Up to this many coordinates are held on the stack.
+pub(crate) const STACK_DIM: usize = 128;
+
+/// Points to be evaluated, and where their energies go.
+pub struct Batch<'a, T> {
+    pub(crate) rows: Rows<'a, T>,
+    pub(crate) out: &'a mut [T],
+    /// Low and high of each coordinate if points outside are infeasible, else empty.
+    pub(crate) bounds: &'a [(f64, f64)],
+    /// The instruction set to use; the best one if none is named.
+    pub(crate) set: Option<InstructionSet>,
+}
+
+/// A [`Function`] behind a pointer.
+pub trait Evaluate: Send + Sync {
+    fn minimum(&self, dim: usize) -> f64;
+    fn minimisers(&self, dim: usize) -> Vec<Vec<f64>>;
+    fn nearest_minimiser(&self, x: &[f64]) -> Vec<f64>;
+    fn value(&self, x: &[f64]) -> f64;
+    fn energies_f64(&self, batch: Batch<'_, f64>);
+    fn energies_f32(&self, batch: Batch<'_, f32>);
+}
+
+impl<F: Function> Evaluate for F {
+    fn minimum(&self, dim: usize) -> f64 {
+        Function::minimum(self, dim)
+    }
+    fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
+        Function::minimisers(self, dim)
+    }
+    fn nearest_minimiser(&self, x: &[f64]) -> Vec<f64> {
+        Function::nearest_minimiser(self, x)
+    }
+    fn value(&self, x: &[f64]) -> f64 {
+        Function::value(self, x)
+    }
+    fn energies_f64(&self, batch: Batch<'_, f64>) {
+        run(batch.set, Lanes { function: self, batch });
+    }
+    fn energies_f32(&self, batch: Batch<'_, f32>) {
+        run(batch.set, Lanes { function: self, batch });
+    }
+}
+
+/// The two precisions, each with its own entry into [`Evaluate`] and its own tables.
+///
+/// Public only because [`Problem`](crate::Problem) is an objective in both; nothing outside can name it.
+pub trait Precision: Scalar {
+    fn energies(function: &dyn Evaluate, batch: Batch<'_, Self>);
+    fn tables(transform: &Transform) -> &Tables<Self>;
+}
+
+impl Precision for f64 {
+    fn energies(function: &dyn Evaluate, batch: Batch<'_, Self>) {
+        function.energies_f64(batch);
+    }
+    fn tables(transform: &Transform) -> &Tables<Self> {
+        &transform.double
+    }
+}
+
+impl Precision for f32 {
+    fn energies(function: &dyn Evaluate, batch: Batch<'_, Self>) {
+        function.energies_f32(batch);
+    }
+    fn tables(transform: &Transform) -> &Tables<Self> {
+        &transform.single
+    }
+}
+
+/// Runs a kernel on a chosen instruction set or on the best.
+pub(crate) fn run<T: Scalar, K: Kernel<T>>(set: Option<InstructionSet>, kernel: K) -> K::Output {
+    match set {
+        None => simd::run(kernel),
+        Some(set) => simd::run_on(set, kernel),
+    }
+}
+
+struct Lanes<'a, F, T> {
+    function: &'a F,
+    batch: Batch<'a, T>,
+}
+
+impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let Batch { rows, out, bounds, .. } = self.batch;
+        let dim = rows.dim();
+        let padded = dim.div_ceil(V::LANES) * V::LANES;
+        let mut stack = [V::constant(0.0); STACK_DIM];
+        let mut heap = Vec::new();
+        let x = if padded <= STACK_DIM {
+            &mut stack[..padded]
+        } else {
+            heap.resize(padded, V::constant(0.0));
+            &mut heap[..]
+        };
+        for (group, energies) in out.chunks_mut(V::LANES).enumerate() {
+            transpose_group(rows, group * V::LANES, x);
+            let mut energy = self.function.value(&x[..dim]);
+            if F::INFO.confined {
+                energy = infinite_outside(energy, &x[..dim], bounds);
+            }
+            energy.store_partial(energies);
+        }
+    }
+}
+
+/// Puts coordinate k of the rows from `first` on into the lanes of `x[k]`. Lanes beyond the last row repeat it.
+#[inline(always)]
+fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
+    let last = rows.len() - 1;
+    for (block, square) in x.chunks_exact_mut(V::LANES).enumerate() {
+        for (lane, coordinates) in square.iter_mut().enumerate() {
+            *coordinates = V::load_partial(&rows.row((first + lane).min(last))[block * V::LANES..]);
+        }
+        V::transpose(square);
+    }
+}
+
+/// `energy`, but infinity for points outside the bounds.
+#[inline(always)]
+fn infinite_outside<V: Vector>(energy: V, x: &[V], bounds: &[(f64, f64)]) -> V {
+    let (zero, one) = (V::constant(0.0), V::constant(1.0));
+    let mut outside = zero;
+    for (&v, &(low, high)) in x.iter().zip(bounds) {
+        outside = v.select_less(V::constant(low), one, outside);
+        outside = V::constant(high).select_less(v, one, outside);
+    }
+    zero.select_less(outside, V::constant(f64::INFINITY), energy)
+}

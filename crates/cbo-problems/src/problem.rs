@@ -1,0 +1,184 @@
+//! `Problem`: a benchmark function in a number of dimensions, perhaps shifted and rotated, as an objective.
+
+use crate::builder::ProblemBuilder;
+use crate::error::ProblemError;
+use crate::function::{Function, Info};
+use crate::functions::Entry;
+use crate::lanes::{Batch, Evaluate, Precision};
+use crate::rotation::Rotation;
+use crate::transform::Transform;
+use cbo::simd::InstructionSet;
+use cbo::{EvalError, Objective, Rows, StepContext};
+use std::fmt;
+use std::sync::Arc;
+
+/// A benchmark function in a number of dimensions, perhaps shifted and rotated.
+///
+/// With x0 the first minimiser of the function f, the problem is `g(x) = f(x0 + Q (x - x0 - shift))`: the first minimiser
+/// moves to x0 + shift, whatever the rotation Q; the other minimisers move along. The [`domain`](Self::domain) stays
+/// where it was: it is where to search, and random shifts keep the first minimiser inside it.
+///
+/// A confined function ([`Info::confined`]) is infinite where its argument leaves the domain of f. A shift or a rotation
+/// therefore cuts a part off the search domain, but never the first minimiser.
+#[derive(Clone)]
+pub struct Problem {
+    pub(crate) function: Arc<dyn Evaluate>,
+    pub(crate) info: Info,
+    pub(crate) dim: usize,
+    pub(crate) domain: Vec<(f64, f64)>,
+    pub(crate) transform: Option<Transform>,
+    pub(crate) minimum: f64,
+    pub(crate) minimisers: Vec<Vec<f64>>,
+    pub(crate) description: String,
+}
+
+impl Problem {
+    /// The function called `name` in `dim` dimensions, as it is in the literature.
+    ///
+    /// ```
+    /// let sphere = cbo_problems::Problem::named("sphere", 2)?;
+    /// assert_eq!(sphere.value(&[3.0, 4.0]), 25.0);
+    /// # Ok::<(), cbo_problems::ProblemError>(())
+    /// ```
+    pub fn named(name: &str, dim: usize) -> Result<Self, ProblemError> {
+        Self::builder(name).dim(dim).build()
+    }
+
+    /// The function called `name`, to be completed by dimension, parameters, shift and rotation.
+    pub fn builder(name: &str) -> ProblemBuilder {
+        ProblemBuilder::new(Entry::named(name))
+    }
+
+    /// Like [`builder`](Self::builder), for any type that is a function.
+    pub fn builder_of<F: Function>() -> ProblemBuilder {
+        ProblemBuilder::new(Ok(Entry::of::<F>()))
+    }
+
+    /// The name of the function.
+    pub fn name(&self) -> &'static str {
+        self.info.name
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// What is known of the function.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// Where to search: low and high of each coordinate. Shift and rotation do not change it.
+    pub fn domain(&self) -> &[(f64, f64)] {
+        &self.domain
+    }
+
+    /// Whether points outside the function's domain are infeasible.
+    pub fn confined(&self) -> bool {
+        self.info.confined
+    }
+
+    /// The least value.
+    pub fn minimum(&self) -> f64 {
+        self.minimum
+    }
+
+    /// Where the least value is taken; see [`Function::minimisers`]. Those that a shift or rotation moves may lie outside
+    /// the domain, except the first.
+    pub fn minimisers(&self) -> &[Vec<f64>] {
+        &self.minimisers
+    }
+
+    /// The rotation, if there is one.
+    pub fn rotation(&self) -> Option<&Rotation> {
+        self.transform.as_ref().and_then(Transform::rotation)
+    }
+
+    /// Name, parameters, shift and rotation in words: `rastrigin (amplitude 2.5), shifted, rotated (seed 3)`.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The value at one point, by plain double-precision arithmetic: the slow, obvious reference.
+    ///
+    /// # Panics
+    /// If `x` does not have [`dim`](Self::dim) coordinates.
+    pub fn value(&self, x: &[f64]) -> f64 {
+        assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let moved = self.transform.as_ref().map(|t| t.to_original(x));
+        let y = moved.as_deref().unwrap_or(x);
+        let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
+        if self.confined() && y.iter().zip(&self.domain).any(outside) {
+            return f64::INFINITY;
+        }
+        self.function.value(y)
+    }
+
+    /// The distance to the nearest minimiser, in the maximum norm.
+    ///
+    /// Of functions with minimisers too many to list (`alpine-1`, `weierstrass`), the nearest one is found before the
+    /// rotation, so that the distance of a rotated problem may come out too large, but zero only at a minimiser.
+    ///
+    /// # Panics
+    /// If `x` does not have [`dim`](Self::dim) coordinates.
+    pub fn distance_to_minimiser(&self, x: &[f64]) -> f64 {
+        assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let nearest = match &self.transform {
+            Some(t) => t.from_original(&self.function.nearest_minimiser(&t.to_original(x))),
+            None => self.function.nearest_minimiser(x),
+        };
+        // Not f64::max, which would pass over NaN.
+        let larger = |a: f64, b: f64| if a > b || a.is_nan() { a } else { b };
+        let distance = |m: &Vec<f64>| m.iter().zip(x).fold(0.0, |far, (a, b)| larger(far, (a - b).abs()));
+        self.minimisers.iter().map(distance).fold(distance(&nearest), |a, b| if b < a { b } else { a })
+    }
+
+    /// The energies of `rows` on a chosen instruction set (for tests and benchmarks).
+    ///
+    /// # Panics
+    /// If the rows do not have [`dim`](Self::dim) coordinates, or `out` is not as long as there are rows.
+    pub fn energies_on<T: Precision>(&self, set: InstructionSet, rows: Rows<'_, T>, out: &mut [T]) {
+        assert!(rows.dim() == self.dim && rows.len() == out.len(), "rows of {}, energies of all", self.dim);
+        self.evaluate(Some(set), rows, out);
+    }
+
+    fn evaluate<T: Precision>(&self, set: Option<InstructionSet>, rows: Rows<'_, T>, out: &mut [T]) {
+        let (function, bounds) = (&*self.function, &self.domain[..]);
+        match &self.transform {
+            None => T::energies(function, Batch { rows, out, bounds, set }),
+            Some(transform) => T::tables(transform).map_blocks(rows, set, |first, rows| {
+                let out = &mut out[first..first + rows.len()];
+                T::energies(function, Batch { rows, out, bounds, set });
+            }),
+        }
+    }
+}
+
+/// On SIMD lanes, in single and in double precision.
+impl<T: Precision> Objective<T> for Problem {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        if rows.dim() != self.dim {
+            let message = format!("{} has {} coordinates, the points have {}", self.name(), self.dim, rows.dim());
+            return Err(EvalError::new(message));
+        }
+        if rows.len() != out.len() {
+            return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
+        }
+        self.evaluate(None, rows, out);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Problem")
+            .field("description", &self.description)
+            .field("dim", &self.dim)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,258 @@
+//! Shifts and rotations: where a point of the transformed problem lies in the original one.
+//!
+//! With x0 the first minimiser of the function f, its shifted and rotated form is
+//!
+//! ```text
+//! g(x) = f(x0 + Q (x - x0 - shift))
+//! ```
+//!
+//! so that the first minimiser moves to x0 + shift, whatever the rotation Q.
+
+use crate::error::ProblemError;
+use crate::function::Info;
+use crate::lanes::{STACK_DIM, run};
+use crate::rotation::Rotation;
+use cbo::noise::{Noise, Stream};
+use cbo::simd::{InstructionSet, Kernel, Vector};
+use cbo::{Rows, Scalar};
+
+/// The step of the noise that random shifts use; rotations use another.
+const STEP: u64 = 0;
+
+/// Rows that are rotated together, sharing each load of the matrix.
+const TOGETHER: usize = 4;
+
+/// Where the minimiser moves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shift {
+    /// By the same amount in every coordinate.
+    All(f64),
+    /// By an amount of its own in each coordinate.
+    Each(Vec<f64>),
+    /// To a random point, uniform in the central 80 % of the domain, that belongs to this seed.
+    Random(u64),
+}
+
+impl From<f64> for Shift {
+    fn from(amount: f64) -> Self {
+        Self::All(amount)
+    }
+}
+
+impl From<Vec<f64>> for Shift {
+    fn from(amounts: Vec<f64>) -> Self {
+        Self::Each(amounts)
+    }
+}
+
+impl From<&[f64]> for Shift {
+    fn from(amounts: &[f64]) -> Self {
+        Self::Each(amounts.to_vec())
+    }
+}
+
+impl Shift {
+    /// The place to which the minimiser `from` moves.
+    pub(crate) fn target(&self, info: &Info, from: &[f64]) -> Result<Vec<f64>, ProblemError> {
+        let dim = from.len();
+        let domain = info.domain_in(dim);
+        let amounts = match self {
+            Self::All(amount) => vec![*amount; dim],
+            Self::Each(amounts) if amounts.len() == dim => amounts.clone(),
+            Self::Each(amounts) => {
+                return Err(ProblemError::ShiftLength { function: info.name, length: amounts.len(), dim });
+            }
+            Self::Random(seed) => {
+                let noise = Noise::new(*seed, Stream::Problem, STEP);
+                let place = |(k, (low, high)): (usize, &(f64, f64))| {
+                    low + (0.1 + 0.8 * noise.uniform(0, k as u32)) * (high - low)
+                };
+                return Ok(domain.iter().enumerate().map(place).collect());
+            }
+        };
+        for (coordinate, &value) in amounts.iter().enumerate() {
+            let (low, high) = domain[coordinate];
+            let (least, most) = (low - from[coordinate], high - from[coordinate]);
+            if !value.is_finite() {
+                return Err(ProblemError::ShiftNotFinite { coordinate, value });
+            }
+            if info.confined && !(least..=most).contains(&value) {
+                return Err(ProblemError::ShiftLeavesDomain { function: info.name, coordinate, value, least, most });
+            }
+        }
+        Ok(from.iter().zip(&amounts).map(|(x, s)| x + s).collect())
+    }
+
+    /// A few words for the description of the problem.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::All(amount) => format!("shifted by {amount}"),
+            Self::Each(_) => "shifted".into(),
+            Self::Random(seed) => format!("shifted (seed {seed})"),
+        }
+    }
+}
+
+/// The map from the transformed problem to the original one.
+#[derive(Clone, Debug)]
+pub struct Transform {
+    /// x0, the first minimiser of the original.
+    original: Vec<f64>,
+    /// x0 + shift, the first minimiser of the transformed problem.
+    moved: Vec<f64>,
+    rotation: Option<Rotation>,
+    pub(crate) double: Tables<f64>,
+    pub(crate) single: Tables<f32>,
+}
+
+impl Transform {
+    pub(crate) fn new(original: Vec<f64>, moved: Vec<f64>, rotation: Option<Rotation>) -> Self {
+        let double = Tables::new(&original, &moved, rotation.as_ref());
+        let single = Tables::new(&original, &moved, rotation.as_ref());
+        Self { original, moved, rotation, double, single }
+    }
+
+    /// The point of the original problem for a point of the transformed one.
+    pub(crate) fn to_original(&self, x: &[f64]) -> Vec<f64> {
+        let from_minimiser: Vec<f64> = x.iter().zip(&self.moved).map(|(a, b)| a - b).collect();
+        let turned = match &self.rotation {
+            Some(rotation) => rotation.apply(&from_minimiser),
+            None => from_minimiser,
+        };
+        turned.iter().zip(&self.original).map(|(a, b)| b + a).collect()
+    }
+
+    /// The inverse of [`to_original`](Self::to_original).
+    pub(crate) fn from_original(&self, y: &[f64]) -> Vec<f64> {
+        let from_minimiser: Vec<f64> = y.iter().zip(&self.original).map(|(a, b)| a - b).collect();
+        let turned = match &self.rotation {
+            Some(rotation) => rotation.apply_inverse(&from_minimiser),
+            None => from_minimiser,
+        };
+        turned.iter().zip(&self.moved).map(|(a, b)| b + a).collect()
+    }
+
+    /// The matrix, if there is a rotation.
+    pub(crate) fn rotation(&self) -> Option<&Rotation> {
+        self.rotation.as_ref()
+    }
+}
+
+/// A transform in the precision and layout of the kernel.
+#[derive(Clone, Debug)]
+pub struct Tables<T> {
+    original: Vec<T>,
+    moved: Vec<T>,
+    /// The columns of the rotation, one after the other; empty without a rotation.
+    columns: Vec<T>,
+}
+
+impl<T: Scalar> Tables<T> {
+    fn new(original: &[f64], moved: &[f64], rotation: Option<&Rotation>) -> Self {
+        let dim = original.len();
+        let rounded = |values: &[f64]| values.iter().map(|v| T::from_f64(*v)).collect();
+        let column = |r: &Rotation, j: usize| (0..dim).map(|i| T::from_f64(r.row(i)[j])).collect::<Vec<T>>();
+        let columns = rotation.map(|r| (0..dim).flat_map(|j| column(r, j)).collect()).unwrap_or_default();
+        Self { original: rounded(original), moved: rounded(moved), columns }
+    }
+
+    /// Maps `rows` to the original problem, block by block, and hands each block of rows with the place of its first
+    /// one to `next`.
+    pub(crate) fn map_blocks(
+        &self,
+        rows: Rows<'_, T>,
+        set: Option<InstructionSet>,
+        mut next: impl FnMut(usize, Rows<'_, T>),
+    ) {
+        let dim = rows.dim();
+        let mut stack = [T::default(); 16 * STACK_DIM + TOGETHER * STACK_DIM];
+        let mut heap = Vec::new();
+        let scratch = if dim <= STACK_DIM {
+            &mut stack[..]
+        } else {
+            heap.resize((16 + TOGETHER) * dim, T::default());
+            &mut heap[..]
+        };
+        let (differences, mapped) = scratch.split_at_mut(TOGETHER * dim);
+        // Whole groups of lanes for the evaluation that follows.
+        let block = mapped.len() / dim / 16 * 16;
+        for (index, part) in rows.as_slice().chunks(block * dim).enumerate() {
+            let mapped = &mut mapped[..part.len()];
+            run(set, Map { tables: self, from: part, differences, to: mapped });
+            next(index * block, Rows::new(mapped, dim));
+        }
+    }
+}
+
+struct Map<'a, T> {
+    tables: &'a Tables<T>,
+    from: &'a [T],
+    differences: &'a mut [T],
+    to: &'a mut [T],
+}
+
+impl<T: Scalar> Kernel<T> for Map<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let Tables { original, moved, columns } = self.tables;
+        let dim = original.len();
+        let several = TOGETHER * dim;
+        for (from, to) in self.from.chunks(several).zip(self.to.chunks_mut(several)) {
+            let rotated = !columns.is_empty();
+            let differences = &mut self.differences[..from.len()];
+            for (x, z) in from.chunks_exact(dim).zip(differences.chunks_exact_mut(dim)) {
+                subtract::<V>(x, moved, z);
+            }
+            if !rotated {
+                for (z, y) in differences.chunks_exact(dim).zip(to.chunks_exact_mut(dim)) {
+                    add::<V>(z, original, y);
+                }
+            } else if from.len() == several {
+                rotate::<V, TOGETHER>(differences, columns, original, to);
+            } else {
+                for (z, y) in differences.chunks_exact(dim).zip(to.chunks_exact_mut(dim)) {
+                    rotate::<V, 1>(z, columns, original, y);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn subtract<V: Vector>(x: &[V::Scalar], moved: &[V::Scalar], z: &mut [V::Scalar]) {
+    for c in (0..x.len()).step_by(V::LANES) {
+        (V::load_partial(&x[c..]) - V::load_partial(&moved[c..])).store_partial(&mut z[c..]);
+    }
+}
+
+#[inline(always)]
+fn add<V: Vector>(z: &[V::Scalar], original: &[V::Scalar], y: &mut [V::Scalar]) {
+    for c in (0..z.len()).step_by(V::LANES) {
+        (V::load_partial(&z[c..]) + V::load_partial(&original[c..])).store_partial(&mut y[c..]);
+    }
+}
+
+/// y = original + Q z for `N` rows, a row's sums in the same order whatever `N` is.
+#[inline(always)]
+fn rotate<V: Vector, const N: usize>(
+    z: &[V::Scalar],
+    columns: &[V::Scalar],
+    original: &[V::Scalar],
+    y: &mut [V::Scalar],
+) {
+    let dim = original.len();
+    for c in (0..dim).step_by(V::LANES) {
+        let mut sums = [V::load_partial(&original[c..]); N];
+        for j in 0..dim {
+            let column = V::load_partial(&columns[j * dim + c..(j + 1) * dim]);
+            for n in 0..N {
+                sums[n] = column.mul_add(V::splat(z[n * dim + j]), sums[n]);
+            }
+        }
+        for n in 0..N {
+            sums[n].store_partial(&mut y[n * dim + c..(n + 1) * dim]);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! `CboConfig`, what a user may set, and `Plan`, the proof that it makes sense.
+
+use crate::bounds::BoundHandling;
+use crate::initial::{Coordinates, InitialLaw};
+use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
+use crate::step::{Diffusion, Scheme};
+
+/// Which particles move when only a batch of them is evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Update {
+    /// All of them.
+    #[default]
+    Full,
+    /// Those evaluated.
+    Partial,
+}
+
+/// Every setting of a run. Start from [`Default`] and change what you need; [`check`](Self::check) or
+/// [`solve`](crate::solve) says what is wrong.
+///
+/// ```
+/// use cbo::{Alpha, CboConfig};
+/// let config = CboConfig { particles: 500, alpha: Alpha::Constant(1e5), steps: Some(300), ..CboConfig::default() };
+/// assert!(config.check(20).is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct CboConfig {
+    /// Number of particles N, 1 to 2^32.
+    pub particles: usize,
+    /// Drift towards the consensus point, lambda > 0.
+    pub lambda: f64,
+    /// Diffusion sigma >= 0, over time.
+    pub sigma: Sigma,
+    /// Weight parameter alpha in (0, infinity], over time.
+    pub alpha: Alpha,
+    /// Time step dt > 0.
+    pub dt: f64,
+    /// Kind of noise.
+    pub diffusion: Diffusion,
+    /// Time discretisation.
+    pub scheme: Scheme,
+    /// Law of the initial positions.
+    pub init: InitialLaw,
+    /// Particles evaluated in a step, a divisor of N; all if `None`.
+    pub batch: Option<usize>,
+    /// Which particles move when `batch` is set.
+    pub update: Update,
+    /// When the consensus point moved less than this in the maximum norm, every particle gets `sigma sqrt(dt) xi` of plain
+    /// noise; never if `None`.
+    pub kick: Option<f64>,
+    /// A consensus point that stays where it is, for tests of the theory.
+    pub freeze: Option<Vec<f64>>,
+    /// The box of the particles, low and high for each coordinate.
+    pub bounds: Option<Vec<(f64, f64)>>,
+    /// What happens at the bounds.
+    pub bound_handling: BoundHandling,
+    /// Steps in an epoch; one round of particle batches if `None`.
+    pub epoch_steps: Option<u64>,
+    /// Shrinks the swarm with its variance, once an epoch.
+    pub reduction: Option<Reduction>,
+    /// Stop after so many steps ([`DEFAULT_STEPS`] if no other limit on the length of the run is set).
+    pub steps: Option<u64>,
+    /// Stop at this time, a multiple of dt.
+    pub time: Option<f64>,
+    /// Stop before more evaluations than this are spent.
+    pub max_evaluations: Option<u64>,
+    /// Stop after so many seconds.
+    pub max_seconds: Option<f64>,
+    /// Stop when a value this low is found.
+    pub target: Option<f64>,
+    /// Stop when the swarm is smaller than this, in the maximum norm.
+    pub diameter: Option<f64>,
+    /// Stop when the best value did not improve over so many steps.
+    pub stagnation: Option<u64>,
+    /// Seed of everything random; 0 is a seed like any other.
+    pub seed: u64,
+    /// Threads; 0 for one a core. The result does not depend on it.
+    pub threads: usize,
+    /// Makes the first failed evaluation an error.
+    pub strict: bool,
+}
+
+/// Steps of a run that sets no steps, time, evaluations or seconds.
+pub const DEFAULT_STEPS: u64 = 1000;
+
+impl Default for CboConfig {
+    fn default() -> Self {
+        Self {
+            particles: 100,
+            lambda: 1.0,
+            sigma: Sigma::Constant(1.0),
+            alpha: Alpha::Constant(1e5),
+            dt: 0.1,
+            diffusion: Diffusion::Anisotropic,
+            scheme: Scheme::EulerMaruyama,
+            init: InitialLaw::Uniform { low: Coordinates::All(-3.0), high: Coordinates::All(3.0) },
+            batch: None,
+            update: Update::Full,
+            kick: None,
+            freeze: None,
+            bounds: None,
+            bound_handling: BoundHandling::Reflect,
+            epoch_steps: None,
+            reduction: None,
+            steps: None,
+            time: None,
+            max_evaluations: None,
+            max_seconds: None,
+            target: None,
+            diameter: None,
+            stagnation: None,
+            seed: 0,
+            threads: 0,
+            strict: false,
+        }
+    }
+}
+
+/// A setting that cannot be used: which one, its value, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: {remedy}")]
+pub struct ConfigError {
+    /// The field of [`CboConfig`].
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+/// A checked configuration for a given dimension; only [`CboConfig::check`] makes one.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) config: CboConfig,
+    pub(crate) dim: usize,
+    /// Steps allowed, from `steps` or `time`.
+    pub(crate) last_step: Option<u64>,
+}
+
+impl Plan {
+    /// The configuration that was checked.
+    pub fn config(&self) -> &CboConfig {
+        &self.config
+    }
+
+    /// The dimension that it was checked for.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Particles evaluated in a step.
+    pub fn batch_size(&self) -> usize {
+        self.config.batch.unwrap_or(self.config.particles)
+    }
+
+    /// Steps in an epoch.
+    pub(crate) fn epoch_steps(&self) -> u64 {
+        self.config.epoch_steps.unwrap_or((self.config.particles / self.batch_size()) as u64)
+    }
+}
+
+fn refuse<T>(field: &'static str, value: impl ToString, remedy: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { field, value: value.to_string(), remedy: remedy.into() })
+}
+
+fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(field, value, "must be a positive finite number") }
+}
+
+fn finite(field: &'static str, value: f64) -> Result<(), ConfigError> {
+    if value.is_finite() { Ok(()) } else { refuse(field, value, "must be a finite number") }
+}
+
+fn at_least_one(field: &'static str, value: Option<u64>) -> Result<(), ConfigError> {
+    if value == Some(0) { refuse(field, 0, "must be at least 1") } else { Ok(()) }
+}
+
+impl CboConfig {
+    /// Checks every setting for an objective in `dim` dimensions.
+    pub fn check(&self, dim: usize) -> Result<Plan, ConfigError> {
+        self.check_size(dim)?;
+        positive("dt", self.dt)?;
+        positive("lambda", self.lambda)?;
+        self.check_alpha()?;
+        self.check_sigma()?;
+        self.check_init(dim)?;
+        self.check_batch()?;
+        self.check_bounds(dim)?;
+        self.check_consensus(dim)?;
+        let last_step = self.check_stops()?;
+        Ok(Plan { config: self.clone(), dim, last_step })
+    }
+
+    fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
+        if dim == 0 {
+            return refuse("dim", dim, "must be at least 1");
+        }
+        if self.particles == 0 {
+            return refuse("particles", 0, "must be at least 1");
+        }
+        if self.particles as u128 > 1 << 32 || dim as u128 > 1 << 32 {
+            return refuse("particles", self.particles, "particles and dimensions are limited to 2^32 each");
+        }
+        let numbers = self.particles as u128 * dim as u128;
+        if numbers > isize::MAX as u128 / 8 {
+            return refuse("particles", self.particles, format!("{numbers} coordinates cannot be addressed"));
+        }
+        Ok(())
+    }
+
+    fn check_alpha(&self) -> Result<(), ConfigError> {
+        let start = match self.alpha {
+            Alpha::EffectiveSampleSize(fraction) => {
+                if fraction > 0.0 && fraction < 1.0 {
+                    return Ok(());
+                }
+                return refuse("alpha", format!("ess:{fraction}"), "the fraction must lie between 0 and 1");
+            }
+            Alpha::Constant(start) | Alpha::Logarithmic { start, .. } => start,
+            Alpha::Geometric(g) => {
+                check_geometric("alpha", &g)?;
+                g.start
+            }
+        };
+        if start > 0.0 { Ok(()) } else { refuse("alpha", start, "must be positive; inf is allowed") }
+    }
+
+    fn check_sigma(&self) -> Result<(), ConfigError> {
+        let start = match self.sigma {
+            Sigma::Constant(start) | Sigma::Logarithmic { start, .. } => start,
+            Sigma::Geometric(g) => {
+                check_geometric("sigma", &g)?;
+                if g.cap.is_infinite() {
+                    return refuse("sigma", g.cap, "a growing sigma needs a finite cap");
+                }
+                g.start
+            }
+        };
+        if start >= 0.0 && start.is_finite() {
+            Ok(())
+        } else {
+            refuse("sigma", start, "must be zero or a positive finite number")
+        }
+    }
+
+    fn check_init(&self, dim: usize) -> Result<(), ConfigError> {
+        let lengths = |given: [&Coordinates; 2]| match given.iter().find_map(|c| c.given().filter(|&n| n != dim)) {
+            Some(n) => {
+                refuse("init", format!("{n} numbers"), format!("one number, or one for each of {dim} coordinates"))
+            }
+            None => Ok(()),
+        };
+        match &self.init {
+            InitialLaw::Normal { mean, variance } => {
+                lengths([mean, variance])?;
+                mean.values().iter().try_for_each(|&m| finite("init", m))?;
+                match variance.values().iter().find(|v| !(**v >= 0.0 && v.is_finite())) {
+                    Some(v) => refuse("init", format!("normal with variance {v}"), "a variance is zero or positive"),
+                    None => Ok(()),
+                }
+            }
+            InitialLaw::Uniform { low, high } => {
+                lengths([low, high])?;
+                for k in 0..dim {
+                    let (low, high) = (low.get(k), high.get(k));
+                    if !(low.is_finite() && high.is_finite()) {
+                        return refuse(
+                            "init",
+                            format!("uniform on [{low}, {high}]"),
+                            "a uniform law needs a finite box",
+                        );
+                    }
+                    if low >= high {
+                        return refuse("init", format!("uniform on [{low}, {high}]"), "low must be below high");
+                    }
+                }
+                Ok(())
+            }
+            InitialLaw::Points(points) => {
+                if points.len() != self.particles * dim {
+                    let value = format!("{} numbers", points.len());
+                    let wanted =
+                        format!("{} particles in {dim} dimensions need {}", self.particles, self.particles * dim);
+                    return refuse("init", value, wanted);
+                }
+                points.iter().try_for_each(|&x| finite("init", x))
+            }
+        }
+    }
+
+    fn check_batch(&self) -> Result<(), ConfigError> {
+        let Some(batch) = self.batch else {
+            if self.update == Update::Partial {
+                return refuse("update", "partial", "makes sense only with a batch smaller than the swarm");
+            }
+            return Ok(());
+        };
+        if batch == 0 || !self.particles.is_multiple_of(batch) {
+            return refuse("batch", batch, format!("must divide the number of particles, {}", self.particles));
+        }
+        Ok(())
+    }
+
+    fn check_bounds(&self, dim: usize) -> Result<(), ConfigError> {
+        let Some(bounds) = &self.bounds else { return Ok(()) };
+        if bounds.len() != dim {
+            return refuse(
+                "bounds",
+                format!("{} pairs", bounds.len()),
+                format!("one pair for each of {dim} coordinates"),
+            );
+        }
+        match bounds.iter().find(|(low, high)| low.is_nan() || high.is_nan() || low >= high) {
+            Some((low, high)) => refuse("bounds", format!("{low},{high}"), "low must be below high"),
+            None => Ok(()),
+        }
+    }
+
+    fn check_consensus(&self, dim: usize) -> Result<(), ConfigError> {
+        if let Some(kick) = self.kick {
+            positive("kick", kick)?;
+        }
+        if let Some(r) = self.reduction
+            && !((0.0..=1.0).contains(&r.strength) && r.least > 0.0 && r.least <= 1.0)
+        {
+            let value = format!("{} and {}", r.strength, r.least);
+            return refuse("reduction", value, "strength must lie in [0, 1] and the least fraction in (0, 1]");
+        }
+        let Some(point) = &self.freeze else { return Ok(()) };
+        if point.len() != dim {
+            return refuse("freeze", format!("{} numbers", point.len()), format!("a point has {dim} coordinates"));
+        }
+        if self.kick.is_some() {
+            return refuse("kick", "set", "a frozen consensus point never moves, so the kick would never end");
+        }
+        point.iter().try_for_each(|&x| finite("freeze", x))
+    }
+
+    fn check_stops(&self) -> Result<Option<u64>, ConfigError> {
+        at_least_one("epoch-steps", self.epoch_steps)?;
+        at_least_one("stagnation", self.stagnation)?;
+        if let Some(target) = self.target
+            && target.is_nan()
+        {
+            return refuse("target", target, "must be a number");
+        }
+        for (field, value) in [("time", self.time), ("max-seconds", self.max_seconds), ("diameter", self.diameter)] {
+            value.map_or(Ok(()), |v| positive(field, v))?;
+        }
+        let needed = self.batch.unwrap_or(self.particles) as u64 + 1;
+        if let Some(max) = self.max_evaluations
+            && max < needed
+        {
+            let remedy = format!(
+                "contradicts the first step, which alone takes {needed}: one a particle and the consensus point"
+            );
+            return refuse("max-evaluations", max, remedy);
+        }
+        let from_time = self.time.map(|t| (t / self.dt).round() as u64);
+        match (self.steps, from_time) {
+            (Some(steps), Some(other)) if steps != other => {
+                let time = self.time.unwrap_or_default();
+                let remedy = format!(
+                    "contradicts time = {time}, which is {other} steps of dt = {}; give one of the two",
+                    self.dt
+                );
+                refuse("steps", steps, remedy)
+            }
+            (None, None) if self.max_evaluations.is_none() && self.max_seconds.is_none() => Ok(Some(DEFAULT_STEPS)),
+            (steps, time) => Ok(steps.or(time)),
+        }
+    }
+
+    /// The factor by which one step multiplies the mean square distance to a frozen consensus point,
+    /// `(1 - lambda dt)^2 + k sigma^2 dt` (Euler-Maruyama) or `(1 - lambda dt)^2 (1 + k sigma^2 dt)` (drift-first) with k = 1
+    /// (anisotropic) or d (isotropic), at the largest sigma. Below 1 the dynamics is mean-square stable.
+    pub fn mean_square_factor(&self, dim: usize) -> f64 {
+        let square = (1.0 - self.lambda * self.dt).powi(2);
+        let noise = self.diffusion.moment_factor(dim) * self.sigma.largest().powi(2) * self.dt;
+        match self.scheme {
+            Scheme::EulerMaruyama => square + noise,
+            Scheme::DriftFirst => square * (1.0 + noise),
+        }
+    }
+
+    /// The sigma below which the dynamics is mean-square stable; `None` if the drift alone is not (lambda dt >= 2).
+    pub fn largest_stable_sigma(&self, dim: usize) -> Option<f64> {
+        let square = (1.0 - self.lambda * self.dt).powi(2);
+        let k = self.diffusion.moment_factor(dim);
+        let noise = match self.scheme {
+            Scheme::EulerMaruyama => 1.0 - square,
+            Scheme::DriftFirst => 1.0 / square - 1.0,
+        };
+        (noise > 0.0).then(|| (noise / (k * self.dt)).sqrt())
+    }
+}
+
+fn check_geometric(field: &'static str, g: &Geometric) -> Result<(), ConfigError> {
+    positive(field, g.factor)?;
+    positive(field, g.start)?;
+    let wrong =
+        g.cap.is_nan() || g.cap < 0.0 || (g.factor > 1.0 && g.cap < g.start) || (g.factor < 1.0 && g.cap > g.start);
+    if wrong {
+        return refuse(field, format!("cap {}", g.cap), "the cap must lie where the schedule goes");
+    }
+    Ok(())
+}

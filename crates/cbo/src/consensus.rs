@@ -1,0 +1,354 @@
+//! Energies to weights to mergeable partial sums to the consensus point.
+//!
+//! With `w_i = exp(-alpha (E(V^i) - E_min))` the consensus point is `v_a = sum_i w_i V^i / sum_i w_i`. Energies are always
+//! shifted by the least one *and* the sum is divided by the sum of the shifted weights, so that ties at any energy and any
+//! alpha, infinity included, give the plain average of the tied points.
+
+use crate::simd::{self, Kernel, Scalar, Vector};
+
+/// What one block of particles contributes to the consensus point: a monoid under [`merge`](Self::merge).
+///
+/// The same merge serves blocks, threads and, with the sums sent over a wire, devices and machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    /// The least finite energy, +infinity if there is none.
+    pub least: f64,
+    /// The particle that has it.
+    pub particle: usize,
+    /// Sum of the weights, relative to `least`.
+    pub mass: f64,
+    /// Sum of their squares.
+    pub mass_of_squares: f64,
+    /// Evaluations without a value (NaN or minus infinity).
+    pub failed: u64,
+    /// Infeasible points (plus infinity).
+    pub infeasible: u64,
+    /// Sum of weight times position.
+    pub moment: Vec<f64>,
+}
+
+impl Partial {
+    /// The contribution of no particle at all.
+    pub fn empty(dim: usize) -> Self {
+        Self {
+            least: f64::INFINITY,
+            particle: 0,
+            mass: 0.0,
+            mass_of_squares: 0.0,
+            failed: 0,
+            infeasible: 0,
+            moment: vec![0.0; dim],
+        }
+    }
+
+    /// Becomes empty again.
+    pub(crate) fn reset(&mut self) {
+        (self.least, self.particle, self.mass, self.mass_of_squares) = (f64::INFINITY, 0, 0.0, 0.0);
+        (self.failed, self.infeasible) = (0, 0);
+        self.moment.fill(0.0);
+    }
+
+    /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them.
+    pub(crate) fn survey(&mut self, first: usize, energies: &[f64]) {
+        (self.least, self.particle, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0);
+        if simd::run(Finite(energies)) {
+            self.least = simd::run(Least(energies));
+            self.particle = first + energies.iter().position(|&e| e == self.least).unwrap_or(0);
+            return;
+        }
+        for (i, &energy) in energies.iter().enumerate() {
+            if energy == f64::INFINITY {
+                self.infeasible += 1;
+            } else if !energy.is_finite() {
+                self.failed += 1;
+            } else if energy < self.least {
+                (self.least, self.particle) = (energy, first + i);
+            }
+        }
+    }
+
+    /// Weighs the surveyed block: mass, mass of squares and moment. `weights` is scratch of the length of `energies`.
+    pub(crate) fn weigh<T: Scalar>(&mut self, alpha: f64, rows: &[T], energies: &[f64], weights: &mut [f64]) {
+        (self.mass, self.mass_of_squares) = (0.0, 0.0);
+        self.moment.fill(0.0);
+        if self.least == f64::INFINITY {
+            return;
+        }
+        simd::run(Weights { alpha, least: self.least, energies, weights: &mut *weights });
+        for &w in weights.iter() {
+            self.mass += w;
+            self.mass_of_squares += w * w;
+        }
+        simd::run(Moment { rows, weights, moment: &mut self.moment });
+    }
+
+    /// Adds what `other` contributes.
+    pub fn merge(&mut self, alpha: f64, other: &Self) {
+        self.failed += other.failed;
+        self.infeasible += other.infeasible;
+        if other.least == f64::INFINITY {
+            return;
+        }
+        let least = self.least.min(other.least);
+        let (mine, theirs) = (weight(alpha, self.least - least), weight(alpha, other.least - least));
+        if other.least < self.least {
+            (self.least, self.particle) = (other.least, other.particle);
+        }
+        self.mass = mine * self.mass + theirs * other.mass;
+        self.mass_of_squares = mine * mine * self.mass_of_squares + theirs * theirs * other.mass_of_squares;
+        if theirs > 0.0 || mine != 1.0 {
+            for (m, o) in self.moment.iter_mut().zip(&other.moment) {
+                *m = mine * *m + theirs * o;
+            }
+        }
+    }
+
+    /// Writes the consensus point. `None` if no particle has a finite energy.
+    pub fn consensus(&self, point: &mut [f64]) -> Option<()> {
+        if self.least == f64::INFINITY {
+            return None;
+        }
+        for (p, m) in point.iter_mut().zip(&self.moment) {
+            *p = m / self.mass;
+        }
+        Some(())
+    }
+
+    /// Effective sample size `(sum w)^2 / sum w^2`, between 1 and the number of particles.
+    pub fn effective_sample_size(&self) -> f64 {
+        self.mass * self.mass / self.mass_of_squares
+    }
+}
+
+/// exp(-alpha gap), with 1 at gap 0 also for infinite alpha.
+fn weight(alpha: f64, gap: f64) -> f64 {
+    if gap == 0.0 { 1.0 } else { (-alpha * gap).exp() }
+}
+
+/// The alpha at which the effective sample size of the finite `energies` is `fraction` of their number, by bisection
+/// in log alpha.
+///
+/// Returns infinity when ties at the least energy alone are that many or more: no alpha brings the effective
+/// size below the number of ties.
+pub fn alpha_for_sample_size(fraction: f64, energies: &[f64]) -> f64 {
+    let finite = simd::run(Finite(energies));
+    let kept: Vec<f64>;
+    let energies = if finite {
+        energies
+    } else {
+        kept = energies.iter().copied().filter(|e| e.is_finite()).collect();
+        &kept
+    };
+    let count = energies.len() as f64;
+    let wanted = (fraction * count).max(1.0);
+    let least = simd::run(Least(energies));
+    let (mut ties, mut gaps) = (0.0, 0.0);
+    for e in energies {
+        ties += f64::from(*e == least);
+        gaps += e - least;
+    }
+    if ties >= wanted || count == 0.0 {
+        return f64::INFINITY;
+    }
+    // Bracket, starting from the scale on which the mean gap has weight 1/e.
+    let size = |log_alpha: f64| simd::run(SampleSize { alpha: log_alpha.exp(), least, energies });
+    let start = (count / gaps).ln();
+    let (mut low, mut high) = (start, start);
+    if size(start) > wanted {
+        while size(high) > wanted && high - start < 1000.0 {
+            (low, high) = (high, high + 4.0);
+        }
+    } else {
+        while size(low) < wanted && start - low < 1000.0 {
+            (low, high) = (low - 4.0, low);
+        }
+    }
+    // Alpha to one part in 2^12: far finer than the choice of the fraction.
+    while high - low > 2e-4 {
+        let middle = 0.5 * (low + high);
+        if size(middle) > wanted { low = middle } else { high = middle }
+    }
+    (0.5 * (low + high)).exp()
+}
+
+/// Whether all numbers are finite.
+struct Finite<'a>(&'a [f64]);
+
+impl Kernel<f64> for Finite<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> bool {
+        // 0 times a number is 0 exactly if the number is finite, else NaN; and NaN stays.
+        let (zero, mut sum) = (V::splat(0.0), V::splat(0.0));
+        for chunk in self.0.chunks(V::LANES) {
+            sum = V::load_partial(chunk).mul_add(zero, sum);
+        }
+        sum.abs().all_less(V::splat(1.0))
+    }
+}
+
+/// The least of finite numbers, +infinity if there are none.
+struct Least<'a>(&'a [f64]);
+
+impl Kernel<f64> for Least<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> f64 {
+        let chunks = self.0.chunks_exact(V::LANES);
+        let rest = chunks.remainder();
+        let mut least = V::splat(f64::INFINITY);
+        for chunk in chunks {
+            least = V::load(chunk).min(least);
+        }
+        let mut lanes = [f64::INFINITY; 8];
+        least.store(&mut lanes);
+        lanes.iter().chain(rest).copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// w_i = exp(-alpha (E_i - least)), zero where E_i is not finite.
+struct Weights<'a> {
+    alpha: f64,
+    least: f64,
+    energies: &'a [f64],
+    weights: &'a mut [f64],
+}
+
+#[inline(always)]
+fn weights<V: Vector<Scalar = f64>>(minus_alpha: V, least: V, energies: V) -> V {
+    let (zero, one) = (V::splat(0.0), V::splat(1.0));
+    let gap = energies - least;
+    let below = zero.select_less(gap, (gap * minus_alpha).exp(), one);
+    // False for NaN and both infinities.
+    energies.abs().select_less(V::splat(f64::INFINITY), below, zero)
+}
+
+impl Kernel<f64> for Weights<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let (minus_alpha, least) = (V::splat(-self.alpha), V::splat(self.least));
+        for (energies, out) in self.energies.chunks(V::LANES).zip(self.weights.chunks_mut(V::LANES)) {
+            weights(minus_alpha, least, V::load_partial(energies)).store_partial(out);
+        }
+    }
+}
+
+/// Effective sample size of finite energies at `alpha`.
+struct SampleSize<'a> {
+    alpha: f64,
+    least: f64,
+    energies: &'a [f64],
+}
+
+impl Kernel<f64> for SampleSize<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> f64 {
+        let (minus_alpha, least) = (V::splat(-self.alpha), V::splat(self.least));
+        let (mut mass, mut squares) = (V::splat(0.0), V::splat(0.0));
+        let chunks = self.energies.chunks_exact(V::LANES);
+        let mut rest = [f64::INFINITY; 8];
+        rest[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+        for energies in chunks.chain(std::iter::once(&rest[..])) {
+            let w = weights(minus_alpha, least, V::load(energies));
+            mass = mass + w;
+            squares = w.mul_add(w, squares);
+        }
+        let mass = mass.sum();
+        mass * mass / squares.sum()
+    }
+}
+
+/// moment += sum_i w_i rows_i, in double precision.
+struct Moment<'a, T> {
+    rows: &'a [T],
+    weights: &'a [f64],
+    moment: &'a mut [f64],
+}
+
+impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let dim = self.moment.len();
+        for (row, &w) in self.rows.chunks_exact(dim).zip(self.weights) {
+            if w > 0.0 {
+                // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
+                for (m, x) in self.moment.iter_mut().zip(row) {
+                    *m = x.to_f64().mul_add(w, *m);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of `block` rows, surveyed, weighed and merged in index order.
+    fn consensus_in_blocks(alpha: f64, positions: &[f64], dim: usize, energies: &[f64], block: usize) -> Partial {
+        let mut total = Partial::empty(dim);
+        let mut weights = vec![0.0; block];
+        for (b, e) in energies.chunks(block).enumerate() {
+            let mut partial = Partial::empty(dim);
+            partial.survey(b * block, e);
+            let rows = &positions[b * block * dim..(b * block + e.len()) * dim];
+            partial.weigh(alpha, rows, e, &mut weights[..e.len()]);
+            total.merge(alpha, &partial);
+        }
+        total
+    }
+
+    fn point(partial: &Partial) -> Vec<f64> {
+        let mut x = vec![0.0; partial.moment.len()];
+        partial.consensus(&mut x).expect("a finite energy");
+        x
+    }
+
+    #[test]
+    fn ties_at_a_high_energy_and_huge_alpha_give_the_average() {
+        for alpha in [1e15, f64::INFINITY] {
+            for block in [1, 2, 3] {
+                let total = consensus_in_blocks(alpha, &[1.0, 2.0, 9.0], 1, &[80.0, 80.0, 81.0], block);
+                assert_eq!(point(&total), [1.5], "alpha {alpha}, blocks of {block}");
+                assert_eq!(total.effective_sample_size(), 2.0);
+            }
+        }
+    }
+
+    #[test]
+    fn small_alpha_gives_the_mean_and_infinite_alpha_the_least() {
+        let positions = [1.0, 5.0, -3.0, 0.5];
+        let energies = [3.0, 1.0, 2.0, 7.0];
+        let mean = point(&consensus_in_blocks(1e-13, &positions, 1, &energies, 4))[0];
+        assert!((mean - 0.875).abs() < 1e-12, "{mean}");
+        assert_eq!(point(&consensus_in_blocks(f64::INFINITY, &positions, 1, &energies, 4)), [5.0]);
+    }
+
+    #[test]
+    fn non_finite_energies_have_no_weight_and_are_counted() {
+        let energies = [f64::NAN, 1.0, f64::INFINITY, f64::NEG_INFINITY, 1.0];
+        for block in [1, 2, 5] {
+            let total = consensus_in_blocks(50.0, &[1e9, 2.0, 1e9, 1e9, 4.0], 1, &energies, block);
+            assert_eq!(point(&total), [3.0]);
+            assert_eq!((total.failed, total.infeasible), (2, 1));
+        }
+        let none = consensus_in_blocks(50.0, &[1.0, 2.0], 1, &[f64::NAN, f64::INFINITY], 1);
+        assert!(none.consensus(&mut [0.0]).is_none());
+    }
+
+    #[test]
+    fn sample_size_bisection_meets_its_target() {
+        let energies: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin() * 40.0 + 1e6).collect();
+        for fraction in [0.01, 0.1, 0.5, 0.9] {
+            let alpha = alpha_for_sample_size(fraction, &energies);
+            let size = simd::run(SampleSize { alpha, least: simd::run(Least(&energies)), energies: &energies });
+            assert!((size / (1000.0 * fraction) - 1.0).abs() < 1e-3, "{fraction}: {size}");
+        }
+        assert_eq!(alpha_for_sample_size(0.5, &[2.0; 10]), f64::INFINITY);
+        let with_failures = [energies.as_slice(), &[f64::NAN, f64::INFINITY]].concat();
+        assert_eq!(alpha_for_sample_size(0.1, &with_failures), alpha_for_sample_size(0.1, &energies));
+    }
+}

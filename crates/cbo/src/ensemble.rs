@@ -1,0 +1,141 @@
+//! The swarm: N x d positions in one flat row-major buffer, and what can be measured of them.
+
+use crate::noise::{Noise, Stream};
+use crate::objective::Rows;
+use crate::simd::Scalar;
+
+/// N particles in d dimensions.
+#[derive(Clone, Debug)]
+pub struct Ensemble<T> {
+    positions: Vec<T>,
+    dim: usize,
+}
+
+impl<T: Scalar> Ensemble<T> {
+    pub(crate) fn new(positions: Vec<T>, dim: usize) -> Self {
+        Self { positions, dim }
+    }
+
+    /// Number of particles.
+    pub fn len(&self) -> usize {
+        self.positions.len() / self.dim
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The positions, one particle a row.
+    pub fn rows(&self) -> Rows<'_, T> {
+        Rows::new(&self.positions, self.dim)
+    }
+
+    pub(crate) fn positions_mut(&mut self) -> &mut [T] {
+        &mut self.positions
+    }
+
+    /// The mean position.
+    pub fn mean(&self) -> Vec<f64> {
+        let mut mean = vec![0.0; self.dim];
+        for row in self.rows().iter() {
+            for (m, x) in mean.iter_mut().zip(row) {
+                *m += x.to_f64();
+            }
+        }
+        mean.iter_mut().for_each(|m| *m /= self.len() as f64);
+        mean
+    }
+
+    /// The variance of each coordinate (divided by N).
+    pub fn variances(&self) -> Vec<f64> {
+        let mean = self.mean();
+        let mut variances = vec![0.0; self.dim];
+        for row in self.rows().iter() {
+            for ((v, m), x) in variances.iter_mut().zip(&mean).zip(row) {
+                *v += (x.to_f64() - m).powi(2);
+            }
+        }
+        variances.iter_mut().for_each(|v| *v /= self.len() as f64);
+        variances
+    }
+
+    /// Half the mean squared distance to `point`: the functional V of the theory when `point` is the minimiser.
+    pub fn half_mean_square(&self, point: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for row in self.rows().iter() {
+            sum += row.iter().zip(point).map(|(x, p)| (x.to_f64() - p).powi(2)).sum::<f64>();
+        }
+        0.5 * sum / self.len() as f64
+    }
+
+    /// The root mean square distance of the particles from their mean.
+    pub fn spread(&self) -> f64 {
+        self.variances().iter().sum::<f64>().sqrt()
+    }
+
+    /// The largest extent over the coordinates: the diameter in the maximum norm.
+    pub fn diameter(&self) -> f64 {
+        let mut rows = self.rows().iter();
+        let Some(first) = rows.next() else { return 0.0 };
+        let (mut low, mut high) = (first.to_vec(), first.to_vec());
+        for row in rows {
+            for ((l, h), x) in low.iter_mut().zip(&mut high).zip(row) {
+                *l = if *x < *l { *x } else { *l };
+                *h = if *x > *h { *x } else { *h };
+            }
+        }
+        low.iter().zip(&high).map(|(l, h)| h.to_f64() - l.to_f64()).fold(0.0, f64::max)
+    }
+
+    /// Keeps `survivors` particles drawn at random, in their old order.
+    pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64) {
+        let noise = Noise::new(seed, Stream::Resampling, step);
+        let (dim, count) = (self.dim, self.len());
+        let mut wanted = survivors;
+        let mut kept = 0;
+        // Selection sampling: each particle survives with probability (still wanted) / (still to be seen).
+        for i in 0..count {
+            if noise.below(i as u32, (count - i) as u64) < wanted as u64 {
+                self.positions.copy_within(i * dim..(i + 1) * dim, kept * dim);
+                (kept, wanted) = (kept + 1, wanted - 1);
+            }
+        }
+        self.positions.truncate(kept * dim);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_a_small_swarm() {
+        let swarm = Ensemble::new(vec![0.0, 0.0, 2.0, 0.0, 1.0, 3.0], 2);
+        assert_eq!(swarm.mean(), [1.0, 1.0]);
+        assert_eq!(swarm.variances(), [2.0 / 3.0, 2.0]);
+        assert_eq!(swarm.diameter(), 3.0);
+        assert!((swarm.spread() - (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!((swarm.half_mean_square(&[0.0, 0.0]) - 14.0 / 6.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn survivors_are_distinct_and_every_particle_has_the_same_chance() {
+        let mut counts = [0u32; 20];
+        for epoch in 0..4000 {
+            let mut swarm = Ensemble::new((0..20).map(f64::from).collect(), 1);
+            swarm.reduce(5, 7, epoch);
+            let rows = swarm.rows().as_slice();
+            assert_eq!(rows.len(), 5);
+            assert!(rows.windows(2).all(|w| w[0] < w[1]));
+            rows.iter().for_each(|&i| counts[i as usize] += 1);
+        }
+        // Binomial(4000, 1/4): standard deviation 27.4; five of them.
+        assert!(counts.iter().all(|&c| (f64::from(c) - 1000.0).abs() < 137.0), "{counts:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Initial laws: where the particles start.
+
+use crate::noise::{Noise, Stream, padded, scratch_len};
+use crate::simd::Scalar;
+
+/// A number for all coordinates, or one for each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Coordinates {
+    /// The same for all.
+    All(f64),
+    /// One for each.
+    Each(Vec<f64>),
+}
+
+impl Coordinates {
+    /// The number for coordinate `k`.
+    pub fn get(&self, k: usize) -> f64 {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values[k],
+        }
+    }
+
+    /// How many numbers are given, if one for each coordinate.
+    pub(crate) fn given(&self) -> Option<usize> {
+        match self {
+            Self::All(_) => None,
+            Self::Each(values) => Some(values.len()),
+        }
+    }
+
+    pub(crate) fn values(&self) -> &[f64] {
+        match self {
+            Self::All(value) => std::slice::from_ref(value),
+            Self::Each(values) => values,
+        }
+    }
+}
+
+impl From<f64> for Coordinates {
+    fn from(value: f64) -> Self {
+        Self::All(value)
+    }
+}
+
+impl From<Vec<f64>> for Coordinates {
+    fn from(values: Vec<f64>) -> Self {
+        Self::Each(values)
+    }
+}
+
+/// The law of the initial positions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InitialLaw {
+    /// Independent normals.
+    Normal {
+        /// Mean.
+        mean: Coordinates,
+        /// Variance (not standard deviation).
+        variance: Coordinates,
+    },
+    /// Uniform in a box.
+    Uniform {
+        /// Lower ends.
+        low: Coordinates,
+        /// Upper ends.
+        high: Coordinates,
+    },
+    /// These points, one after the other in one flat buffer.
+    Points(Vec<f64>),
+}
+
+impl InitialLaw {
+    /// The uniform law on `bounds`.
+    pub fn uniform(bounds: &[(f64, f64)]) -> Self {
+        Self::Uniform {
+            low: Coordinates::Each(bounds.iter().map(|b| b.0).collect()),
+            high: Coordinates::Each(bounds.iter().map(|b| b.1).collect()),
+        }
+    }
+
+    /// Draws `particles` positions in `dim` coordinates.
+    pub(crate) fn draw<T: Scalar>(&self, seed: u64, particles: usize, dim: usize) -> Vec<T> {
+        let noise = Noise::new(seed, Stream::Initial, 0);
+        let mut positions = Vec::with_capacity(particles * dim);
+        match self {
+            Self::Normal { mean, variance } => {
+                let mut normals = vec![T::default(); scratch_len(1, dim)];
+                for particle in 0..particles {
+                    noise.fill_normals(particle as u32, 1, dim, &mut normals);
+                    positions.extend(
+                        normals[..padded(dim)]
+                            .iter()
+                            .take(dim)
+                            .enumerate()
+                            .map(|(k, z)| T::from_f64(mean.get(k) + variance.get(k).sqrt() * z.to_f64())),
+                    );
+                }
+            }
+            Self::Uniform { low, high } => {
+                for particle in 0..particles {
+                    for k in 0..dim {
+                        let u = noise.uniform(particle as u32, k as u32);
+                        positions.push(T::from_f64(low.get(k) + (high.get(k) - low.get(k)) * u));
+                    }
+                }
+            }
+            Self::Points(points) => positions.extend(points.iter().map(|&x| T::from_f64(x))),
+        }
+        positions
+    }
+}

@@ -1,0 +1,139 @@
+//! Observers: told of each step, may stop the run. And the history, which thins itself rather than grow.
+
+use crate::report::StepReport;
+use crate::simd::Scalar;
+use std::ops::ControlFlow;
+
+/// Is told of each step before the particles move.
+///
+/// Closures are observers, and so are tuples of two; `()` looks away.
+///
+/// ```
+/// use cbo::{CboConfig, StepReport, from_fn, solve};
+/// use std::ops::ControlFlow;
+///
+/// let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
+/// let mut stop_early = |step: &StepReport<'_, f64>| {
+///     if step.step == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// };
+/// let run = solve(&CboConfig::default(), &sphere, &mut stop_early)?;
+/// assert_eq!(run.steps, 10);
+/// # Ok::<(), cbo::SolveError>(())
+/// ```
+pub trait Observer<T: Scalar> {
+    /// Called once a step; `Break` ends the run.
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()>;
+}
+
+impl<T: Scalar> Observer<T> for () {
+    fn observe(&mut self, _step: &StepReport<'_, T>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl<T: Scalar, F: FnMut(&StepReport<'_, T>) -> ControlFlow<()>> Observer<T> for F {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        self(step)
+    }
+}
+
+impl<T: Scalar, A: Observer<T>, B: Observer<T>> Observer<T> for (A, B) {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        // Both are told, even if the first wants to stop.
+        let first = self.0.observe(step);
+        let second = self.1.observe(step);
+        if first.is_break() { first } else { second }
+    }
+}
+
+impl<T: Scalar> Observer<T> for &mut dyn Observer<T> {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        (**self).observe(step)
+    }
+}
+
+/// One kept step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The step.
+    pub step: u64,
+    /// Its time.
+    pub time: f64,
+    /// Evaluations so far.
+    pub evaluations: u64,
+    /// The best value so far.
+    pub best: f64,
+    /// The least energy of the step.
+    pub least: f64,
+    /// alpha.
+    pub alpha: f64,
+    /// sigma.
+    pub sigma: f64,
+    /// Effective sample size.
+    pub effective_sample_size: f64,
+    /// Root mean square distance of the particles from their mean.
+    pub spread: f64,
+    /// The consensus point, if [`History::with_points`] asked for it.
+    pub consensus: Vec<f64>,
+}
+
+/// Keeps evenly spaced steps, at most `capacity` of them: when it is full, every second one goes and the spacing doubles.
+#[derive(Clone, Debug)]
+pub struct History {
+    records: Vec<Record>,
+    capacity: usize,
+    spacing: u64,
+    points: bool,
+}
+
+impl History {
+    /// A history of at most `capacity` steps (at least 2).
+    pub fn new(capacity: usize) -> Self {
+        Self { records: Vec::new(), capacity: capacity.max(2), spacing: 1, points: false }
+    }
+
+    /// Keeps the consensus points too.
+    pub fn with_points(mut self) -> Self {
+        self.points = true;
+        self
+    }
+
+    /// The kept steps, in order.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The distance between kept steps, a power of two.
+    pub fn spacing(&self) -> u64 {
+        self.spacing
+    }
+}
+
+impl<T: Scalar> Observer<T> for History {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        if !step.step.is_multiple_of(self.spacing) {
+            return ControlFlow::Continue(());
+        }
+        if self.records.len() == self.capacity {
+            self.spacing *= 2;
+            let spacing = self.spacing;
+            self.records.retain(|r| r.step.is_multiple_of(spacing));
+            if !step.step.is_multiple_of(spacing) {
+                return ControlFlow::Continue(());
+            }
+        }
+        self.records.push(Record {
+            step: step.step,
+            time: step.time,
+            evaluations: step.evaluations,
+            best: step.best.value,
+            least: step.least,
+            alpha: step.alpha,
+            sigma: step.sigma,
+            effective_sample_size: step.effective_sample_size,
+            spread: step.ensemble.spread(),
+            consensus: if self.points { step.consensus.to_vec() } else { Vec::new() },
+        });
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,170 @@
+//! alpha, sigma and the number of particles over time.
+
+/// What a schedule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Steps, from 0.
+    Step,
+    /// Epochs, from 0.
+    Epoch,
+}
+
+impl Clock {
+    fn ticks(self, step: u64, epoch: u64) -> f64 {
+        match self {
+            Self::Step => step as f64,
+            Self::Epoch => epoch as f64,
+        }
+    }
+}
+
+/// Geometric growth or decay: `start * factor^k`, never beyond `cap`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Geometric {
+    /// The value at k = 0.
+    pub start: f64,
+    /// The factor from one tick to the next, above 1 to grow, below 1 to shrink.
+    pub factor: f64,
+    /// The largest value if growing, the least if shrinking.
+    pub cap: f64,
+    /// What k counts.
+    pub clock: Clock,
+}
+
+impl Geometric {
+    fn at(&self, step: u64, epoch: u64) -> f64 {
+        let value = self.start * self.factor.powf(self.clock.ticks(step, epoch));
+        if self.factor >= 1.0 { value.min(self.cap) } else { value.max(self.cap) }
+    }
+}
+
+/// The weight parameter alpha over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Alpha {
+    /// One value, infinity allowed.
+    Constant(f64),
+    /// Geometric, for example doubled each epoch.
+    Geometric(Geometric),
+    /// `start * log2(k + 2)`.
+    Logarithmic {
+        /// The value at k = 0.
+        start: f64,
+        /// What k counts.
+        clock: Clock,
+    },
+    /// At each step the alpha at which the effective sample size `(sum w)^2 / sum w^2` is this fraction of the particles
+    /// evaluated. It needs no knowledge of the objective's scale.
+    EffectiveSampleSize(f64),
+}
+
+impl Alpha {
+    /// The value at a step; `None` if it depends on the energies.
+    pub fn at(&self, step: u64, epoch: u64) -> Option<f64> {
+        match self {
+            Self::Constant(value) => Some(*value),
+            Self::Geometric(g) => Some(g.at(step, epoch)),
+            Self::Logarithmic { start, clock } => Some(start * (clock.ticks(step, epoch) + 2.0).log2()),
+            Self::EffectiveSampleSize(_) => None,
+        }
+    }
+}
+
+/// The diffusion parameter sigma over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sigma {
+    /// One value.
+    Constant(f64),
+    /// Geometric, for example a factor of 0.99 each step down to a cap.
+    Geometric(Geometric),
+    /// Logarithmic cooling: `start / log2(k + 2)`.
+    Logarithmic {
+        /// The value at k = 0.
+        start: f64,
+        /// What k counts.
+        clock: Clock,
+    },
+}
+
+impl Sigma {
+    /// The value at a step.
+    pub fn at(&self, step: u64, epoch: u64) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Geometric(g) => g.at(step, epoch),
+            Self::Logarithmic { start, clock } => start / (clock.ticks(step, epoch) + 2.0).log2(),
+        }
+    }
+
+    /// The largest value that it ever takes.
+    pub fn largest(&self) -> f64 {
+        match self {
+            Self::Constant(value) | Self::Logarithmic { start: value, .. } => *value,
+            Self::Geometric(g) if g.factor > 1.0 => g.cap,
+            Self::Geometric(g) => g.start,
+        }
+    }
+}
+
+/// Variance-based reduction of the number of particles, once an epoch.
+///
+/// With `v = ||var(V)||_2` over the coordinates, `v_0` before and `v` after the epoch, the fraction kept is
+/// `r = clamp((mu v + (1 - mu) v_0) / v_0, least, 1)`, and `N <- ceil(N / n r) n` for particle batches of size n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    /// mu, how strongly the swarm follows its variance: 0.2.
+    pub strength: f64,
+    /// The least fraction kept in one epoch: 0.8.
+    pub least: f64,
+}
+
+impl Default for Reduction {
+    fn default() -> Self {
+        Self { strength: 0.2, least: 0.8 }
+    }
+}
+
+impl Reduction {
+    /// The number of particles after an epoch that took the variance from `before` to `after`.
+    pub fn survivors(&self, particles: usize, batch: usize, before: f64, after: f64) -> usize {
+        if before <= 0.0 {
+            return particles;
+        }
+        let ratio = ((self.strength * after + (1.0 - self.strength) * before) / before).clamp(self.least, 1.0);
+        let batches = ((particles / batch) as f64 * ratio).ceil() as usize;
+        (batches.max(1) * batch).min(particles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_cooling() {
+        let alpha = Alpha::Geometric(Geometric { start: 50.0, factor: 2.0, cap: f64::INFINITY, clock: Clock::Epoch });
+        let sigma = Sigma::Logarithmic { start: 0.4f64.sqrt(), clock: Clock::Epoch };
+        assert_eq!(alpha.at(12345, 3), Some(400.0));
+        assert_eq!(sigma.at(12345, 0), 0.4f64.sqrt());
+        assert_eq!(sigma.at(12345, 2), 0.4f64.sqrt() / 2.0);
+    }
+
+    #[test]
+    fn caps_hold_in_both_directions() {
+        let up = Geometric { start: 1.0, factor: 10.0, cap: 50.0, clock: Clock::Step };
+        let down = Geometric { start: 1.0, factor: 0.5, cap: 0.2, clock: Clock::Step };
+        assert_eq!([up.at(0, 0), up.at(1, 0), up.at(2, 0), up.at(9000, 0)], [1.0, 10.0, 50.0, 50.0]);
+        assert_eq!([down.at(0, 0), down.at(1, 0), down.at(9, 0)], [1.0, 0.5, 0.2]);
+        assert_eq!(Sigma::Geometric(up).largest(), 50.0);
+        assert_eq!(Sigma::Geometric(down).largest(), 1.0);
+    }
+
+    #[test]
+    fn reduction_follows_the_formula() {
+        let reduction = Reduction::default();
+        assert_eq!(reduction.survivors(100, 10, 1.0, 1.0), 100);
+        assert_eq!(reduction.survivors(100, 10, 1.0, 0.5), 90); // r = 0.9
+        assert_eq!(reduction.survivors(100, 10, 1.0, 0.0), 80); // r = 0.8
+        assert_eq!(reduction.survivors(100, 10, 1.0, 5.0), 100); // never grows
+        assert_eq!(reduction.survivors(10, 10, 1.0, 0.0), 10); // one batch is left
+    }
+}

@@ -1,0 +1,123 @@
+//! Threads as an argument: the same blocks of particles, worked off by one thread or by many.
+
+use crate::consensus::Partial;
+use crate::report::SolveError;
+use crate::simd::Scalar;
+use crate::step::Scratch;
+use std::sync::{Mutex, PoisonError};
+
+/// Coordinates below which a pass is not worth waking threads for.
+const WORTH_THREADS: usize = 16384;
+
+/// Consecutive particles with what belongs to them; `energies` and `partials` may be empty where a pass has no use for them.
+pub(crate) struct Blocks<'a, T> {
+    /// The first particle.
+    pub first: usize,
+    /// Positions, `dim` numbers a particle.
+    pub rows: &'a mut [T],
+    /// One energy a particle.
+    pub energies: &'a mut [T],
+    /// One partial sum a block.
+    pub partials: &'a mut [Partial],
+    /// Particles in a block; the last may have fewer.
+    pub block_rows: usize,
+    /// Coordinates of a particle.
+    pub dim: usize,
+}
+
+impl<'a, T> Blocks<'a, T> {
+    fn count(&self) -> usize {
+        (self.rows.len() / self.dim).div_ceil(self.block_rows)
+    }
+
+    fn split_at(self, blocks: usize) -> (Self, Self) {
+        let particles = blocks * self.block_rows;
+        let (rows, more_rows) = self.rows.split_at_mut((particles * self.dim).min(self.rows.len()));
+        let (energies, more_energies) = self.energies.split_at_mut(particles.min(self.energies.len()));
+        let (partials, more_partials) = self.partials.split_at_mut(blocks.min(self.partials.len()));
+        let Self { first, block_rows, dim, .. } = self;
+        (
+            Self { first, rows, energies, partials, block_rows, dim },
+            Self {
+                first: first + particles,
+                rows: more_rows,
+                energies: more_energies,
+                partials: more_partials,
+                block_rows,
+                dim,
+            },
+        )
+    }
+}
+
+/// The threads of a run, each with scratch of its own.
+#[derive(Debug)]
+pub(crate) struct Crew<T> {
+    pool: Option<rayon::ThreadPool>,
+    scratch: Vec<Mutex<Scratch<T>>>,
+}
+
+impl<T: Scalar> Crew<T> {
+    /// `threads` threads, or one a core if 0. A run whose `largest` pass has few coordinates gets one, unless `costly`.
+    pub fn new(
+        threads: usize,
+        dim: usize,
+        block_rows: usize,
+        costly: bool,
+        largest: usize,
+    ) -> Result<Self, SolveError> {
+        let wanted = if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };
+        let count = if costly || largest >= WORTH_THREADS { wanted } else { 1 };
+        let pool = match count {
+            1 => None,
+            _ => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build();
+                Some(pool.map_err(|e| SolveError::Threads { threads, message: e.to_string() })?)
+            }
+        };
+        let scratch = (0..count).map(|_| Mutex::new(Scratch::new(dim, block_rows))).collect();
+        Ok(Self { pool, scratch })
+    }
+
+    /// Calls `work` with every block once: in order on this thread, or in runs of blocks spread over the threads.
+    pub fn each<E: Send>(
+        &self,
+        blocks: Blocks<'_, T>,
+        work: impl Fn(Blocks<'_, T>, &mut Scratch<T>) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let one_by_one = |mut blocks: Blocks<'_, T>, scratch: &mut Scratch<T>| {
+            while blocks.count() > 1 {
+                let (block, rest) = blocks.split_at(1);
+                work(block, scratch)?;
+                blocks = rest;
+            }
+            work(blocks, scratch)
+        };
+        // Only one thread at a time uses a scratch, and nothing in it outlives a block: poison does not matter.
+        let locked = |index: usize| self.scratch[index].lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.pool {
+            None => one_by_one(blocks, &mut locked(0)),
+            Some(pool) => {
+                let grain = (blocks.count() / (8 * self.scratch.len())).max(1);
+                let leaf =
+                    |blocks: Blocks<'_, T>| one_by_one(blocks, &mut locked(rayon::current_thread_index().unwrap_or(0)));
+                pool.install(|| spread(blocks, grain, &leaf))
+            }
+        }
+    }
+}
+
+/// Halves the blocks until `grain` are left, the halves in parallel.
+fn spread<T: Scalar, E: Send>(
+    blocks: Blocks<'_, T>,
+    grain: usize,
+    leaf: &(impl Fn(Blocks<'_, T>) -> Result<(), E> + Sync),
+) -> Result<(), E> {
+    let count = blocks.count();
+    if count <= grain {
+        return leaf(blocks);
+    }
+    let (left, right) = blocks.split_at(count / 2);
+    let (a, b) = rayon::join(|| spread(left, grain, leaf), || spread(right, grain, leaf));
+    a.and(b)
+}
