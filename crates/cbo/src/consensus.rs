@@ -74,11 +74,8 @@ impl Partial {
         if self.least == f64::INFINITY {
             return;
         }
-        simd::run(Weights { alpha, least: self.least, energies, weights: &mut *weights });
-        for &w in weights.iter() {
-            self.mass += w;
-            self.mass_of_squares += w * w;
-        }
+        let sums = simd::run(Weights { alpha, least: self.least, energies, weights: &mut *weights });
+        (self.mass, self.mass_of_squares) = sums;
         simd::run(Moment { rows, weights, moment: &mut self.moment });
     }
 
@@ -206,7 +203,7 @@ impl Kernel<f64> for Least<'_> {
     }
 }
 
-/// w_i = exp(-alpha (E_i - least)), zero where E_i is not finite.
+/// w_i = exp(-alpha (E_i - least)), zero where E_i is not finite; returns their sum and that of their squares.
 struct Weights<'a> {
     alpha: f64,
     least: f64,
@@ -224,13 +221,22 @@ fn weights<V: Vector<Scalar = f64>>(minus_alpha: V, least: V, energies: V) -> V 
 }
 
 impl Kernel<f64> for Weights<'_> {
-    type Output = ();
+    type Output = (f64, f64);
     #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) {
+    fn run<V: Vector<Scalar = f64>>(self) -> (f64, f64) {
         let (minus_alpha, least) = (V::splat(-self.alpha), V::splat(self.least));
+        let (mut mass, mut squares) = (V::splat(0.0), V::splat(0.0));
+        let full = self.energies.len() - self.energies.len() % V::LANES;
+        let mut rest = [f64::INFINITY; 8]; // padding of weight zero
+        rest[..self.energies.len() - full].copy_from_slice(&self.energies[full..]);
         for (energies, out) in self.energies.chunks(V::LANES).zip(self.weights.chunks_mut(V::LANES)) {
-            weights(minus_alpha, least, V::load_partial(energies)).store_partial(out);
+            let energies = if energies.len() == V::LANES { energies } else { &rest };
+            let w = weights(minus_alpha, least, V::load(energies));
+            mass = mass + w;
+            squares = w.mul_add(w, squares);
+            w.store_partial(out);
         }
+        (mass.sum(), squares.sum())
     }
 }
 

@@ -1,18 +1,25 @@
 //! The swarm: N x d positions in one flat row-major buffer, and what can be measured of them.
 
+use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream};
 use crate::objective::Rows;
 use crate::simd::Scalar;
 
 /// N particles in d dimensions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Ensemble<T> {
-    positions: Vec<T>,
+    positions: Buffer<T>,
     dim: usize,
 }
 
+impl<T: Scalar> Clone for Ensemble<T> {
+    fn clone(&self) -> Self {
+        Self { positions: self.positions.clone(), dim: self.dim }
+    }
+}
+
 impl<T: Scalar> Ensemble<T> {
-    pub(crate) fn new(positions: Vec<T>, dim: usize) -> Self {
+    pub(crate) fn new(positions: Buffer<T>, dim: usize) -> Self {
         Self { positions, dim }
     }
 
@@ -114,9 +121,15 @@ impl<T: Scalar> Ensemble<T> {
 mod tests {
     use super::*;
 
+    fn swarm(values: &[f64], dim: usize) -> Ensemble<f64> {
+        let mut positions = Buffer::new(values.len());
+        positions.copy_from_slice(values);
+        Ensemble::new(positions, dim)
+    }
+
     #[test]
     fn statistics_of_a_small_swarm() {
-        let swarm = Ensemble::new(vec![0.0, 0.0, 2.0, 0.0, 1.0, 3.0], 2);
+        let swarm = swarm(&[0.0, 0.0, 2.0, 0.0, 1.0, 3.0], 2);
         assert_eq!(swarm.mean(), [1.0, 1.0]);
         assert_eq!(swarm.variances(), [2.0 / 3.0, 2.0]);
         assert_eq!(swarm.diameter(), 3.0);
@@ -128,7 +141,7 @@ mod tests {
     fn survivors_are_distinct_and_every_particle_has_the_same_chance() {
         let mut counts = [0u32; 20];
         for epoch in 0..4000 {
-            let mut swarm = Ensemble::new((0..20).map(f64::from).collect(), 1);
+            let mut swarm = swarm(&(0..20).map(f64::from).collect::<Vec<_>>(), 1);
             swarm.reduce(5, 7, epoch);
             let rows = swarm.rows().as_slice();
             assert_eq!(rows.len(), 5);

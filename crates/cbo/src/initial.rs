@@ -1,6 +1,6 @@
 //! Initial laws: where the particles start.
 
-use crate::noise::{Noise, Stream, padded, scratch_len};
+use crate::noise::{Noise, Stream, scratch_len};
 use crate::simd::Scalar;
 
 /// A number for all coordinates, or one for each.
@@ -79,34 +79,35 @@ impl InitialLaw {
         }
     }
 
-    /// Draws `particles` positions in `dim` coordinates.
-    pub(crate) fn draw<T: Scalar>(&self, seed: u64, particles: usize, dim: usize) -> Vec<T> {
+    /// Fills `positions` with particles of `dim` coordinates each.
+    pub(crate) fn draw<T: Scalar>(&self, seed: u64, dim: usize, positions: &mut [T]) {
         let noise = Noise::new(seed, Stream::Initial, 0);
-        let mut positions = Vec::with_capacity(particles * dim);
+        let rows = positions.chunks_exact_mut(dim).enumerate();
         match self {
             Self::Normal { mean, variance } => {
                 let mut normals = vec![T::default(); scratch_len(1, dim)];
-                for particle in 0..particles {
+                for (particle, row) in rows {
                     noise.fill_normals(particle as u32, 1, dim, &mut normals);
-                    positions.extend(
-                        normals[..padded(dim)]
-                            .iter()
-                            .take(dim)
-                            .enumerate()
-                            .map(|(k, z)| T::from_f64(mean.get(k) + variance.get(k).sqrt() * z.to_f64())),
-                    );
-                }
-            }
-            Self::Uniform { low, high } => {
-                for particle in 0..particles {
-                    for k in 0..dim {
-                        let u = noise.uniform(particle as u32, k as u32);
-                        positions.push(T::from_f64(low.get(k) + (high.get(k) - low.get(k)) * u));
+                    for (k, (x, z)) in row.iter_mut().zip(&normals).enumerate() {
+                        *x = T::from_f64(mean.get(k) + variance.get(k).sqrt() * z.to_f64());
                     }
                 }
             }
-            Self::Points(points) => positions.extend(points.iter().map(|&x| T::from_f64(x))),
+            Self::Uniform { low, high } => {
+                for (particle, row) in rows {
+                    for (block, xs) in row.chunks_mut(4).enumerate() {
+                        let us = noise.uniforms(particle as u32, block as u32);
+                        for (k, (x, u)) in (4 * block..).zip(xs.iter_mut().zip(us)) {
+                            *x = T::from_f64(low.get(k) + (high.get(k) - low.get(k)) * u);
+                        }
+                    }
+                }
+            }
+            Self::Points(points) => {
+                for (x, &point) in positions.iter_mut().zip(points) {
+                    *x = T::from_f64(point);
+                }
+            }
         }
-        positions
     }
 }

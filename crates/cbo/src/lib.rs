@@ -25,6 +25,7 @@
 
 mod batch;
 mod bounds;
+mod buffer;
 mod config;
 mod consensus;
 mod ensemble;

@@ -88,7 +88,7 @@ impl StopReason {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RunReport<T> {
     /// The best point ever evaluated (on the last data batch, if the objective is stochastic).
     pub best: Evaluated<T>,

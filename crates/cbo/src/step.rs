@@ -8,6 +8,7 @@
 //! by the drift and then diffuses from the moved point: the same with the noise smaller by `1 - lambda dt`.
 
 use crate::bounds::Walls;
+use crate::buffer::Buffer;
 use crate::config::CboConfig;
 use crate::noise::{Noise, Stream, padded, scratch_len};
 use crate::simd::{self, Kernel, Scalar, Vector};
@@ -44,7 +45,9 @@ pub enum Scheme {
 
 /// The parameters of one step, all that [`Motion::advance`] needs besides positions and scratch.
 pub(crate) struct Motion<'a, T> {
-    consensus: &'a [T],
+    /// The consensus point, repeated for [`pattern_rows`] rows.
+    centres: &'a [T],
+    dim: usize,
     drift: T,
     noise: T,
     kick: Option<T>,
@@ -78,7 +81,14 @@ impl Dynamics {
 }
 
 impl<'a, T: Scalar> Motion<'a, T> {
-    pub fn new(dynamics: &Dynamics, seed: u64, step: u64, consensus: &'a [T], walls: Option<&'a Walls<T>>) -> Self {
+    /// `centres` is the consensus point, once for each of [`pattern_rows`] rows.
+    pub fn new(
+        dynamics: &Dynamics,
+        (seed, step): (u64, u64),
+        dim: usize,
+        centres: &'a [T],
+        walls: Option<&'a Walls<T>>,
+    ) -> Self {
         let Dynamics { lambda, dt, diffusion, scheme, kicked, .. } = *dynamics;
         let drift = 1.0 - lambda * dt;
         let amplitude = dynamics.amplitude();
@@ -87,7 +97,8 @@ impl<'a, T: Scalar> Motion<'a, T> {
             Scheme::DriftFirst => amplitude * drift,
         };
         Self {
-            consensus,
+            centres,
+            dim,
             drift: T::from_f64(drift),
             noise: T::from_f64(noise),
             kick: kicked.then(|| T::from_f64(amplitude)),
@@ -112,7 +123,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
 /// Room for the normals of one tile.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    normals: Vec<T>,
+    normals: Buffer<T>,
     /// Energies and weights of a block in double precision.
     pub energies: Vec<f64>,
     pub weights: Vec<f64>,
@@ -121,14 +132,20 @@ pub(crate) struct Scratch<T> {
 /// Coordinates in a tile: its positions and normals fit the first-level cache together.
 const TILE: usize = 1024;
 
-fn tile_rows(dim: usize) -> usize {
+/// Particles in a tile.
+pub(crate) fn tile_rows(dim: usize) -> usize {
     (TILE / padded(dim)).max(1)
+}
+
+/// Rows of a piece that vectors run across: whole vectors, long enough that its beginning and end cost nothing.
+pub(crate) fn pattern_rows(dim: usize) -> usize {
+    if dim >= 256 { 1 } else { 256usize.div_ceil(dim).next_multiple_of(16) }
 }
 
 impl<T: Scalar> Scratch<T> {
     pub fn new(dim: usize, block_rows: usize) -> Self {
         Self {
-            normals: vec![T::default(); scratch_len(tile_rows(dim), dim)],
+            normals: Buffer::new(scratch_len(tile_rows(dim), dim)),
             energies: vec![0.0; block_rows],
             weights: vec![0.0; block_rows],
         }
@@ -148,13 +165,13 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
         let motion = self.motion;
-        let dim = motion.consensus.len();
+        let dim = motion.dim;
         let per_tile = tile_rows(dim);
         for (t, tile) in self.rows.chunks_mut(per_tile * dim).enumerate() {
             let first = (self.first + t * per_tile) as u32;
             let count = tile.len() / dim;
             let normals = &mut self.scratch.normals[..];
-            motion.diffusion_noise.normals(first, count, dim, normals).run::<V>();
+            fill::<V>(motion.diffusion_noise, first, count, dim, normals);
             match motion.diffusion {
                 Diffusion::Anisotropic => anisotropic::<V>(motion, tile, normals),
                 Diffusion::Isotropic => isotropic::<V>(motion, tile, normals),
@@ -169,40 +186,64 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
     }
 }
 
-/// V+ = v_a + X (drift + noise xi), coordinate by coordinate.
+/// Writes the normals of the tile into `normals`, rows one after the other without padding.
+#[inline(always)]
+fn fill<V: Vector>(noise: Noise, first: u32, rows: usize, dim: usize, normals: &mut [V::Scalar]) {
+    noise.normals(first, rows, dim, normals).run::<V>();
+    let stride = padded(dim);
+    if stride != dim {
+        for row in 1..rows {
+            normals.copy_within(row * stride..row * stride + dim, row * dim);
+        }
+    }
+}
+
+/// Calls a function with each vector of `xs` and the vectors beside it in `a` and `b`, and stores what it returns.
+macro_rules! update {
+    ($v:ident, $xs:expr, $a:expr, $b:expr, |$x:ident, $p:ident, $q:ident| $body:expr) => {{
+        let count = $xs.len();
+        let full = count - count % $v::LANES;
+        let (xs, xs_rest) = $xs.split_at_mut(full);
+        let (a, b) = (&$a[..count], &$b[..count]);
+        let lanes = xs.chunks_exact_mut($v::LANES).zip(a.chunks_exact($v::LANES)).zip(b.chunks_exact($v::LANES));
+        for ((x, p), q) in lanes {
+            let ($x, $p, $q) = ($v::load(x), $v::load(p), $v::load(q));
+            $body.store(x);
+        }
+        if !xs_rest.is_empty() {
+            let ($x, $p, $q) =
+                ($v::load_partial(xs_rest), $v::load_partial(&a[full..]), $v::load_partial(&b[full..]));
+            $body.store_partial(xs_rest);
+        }
+    }};
+}
+
+/// V+ = v_a + X (drift + noise xi), coordinate by coordinate: rows do not matter, so vectors run across them.
 #[inline(always)]
 fn anisotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
-    let dim = motion.consensus.len();
     let (drift, noise) = (V::splat(motion.drift), V::splat(motion.noise));
-    for (row, xi) in rows.chunks_exact_mut(dim).zip(normals.chunks_exact(padded(dim))) {
-        let lanes = row.chunks_mut(V::LANES).zip(xi.chunks(V::LANES)).zip(motion.consensus.chunks(V::LANES));
-        for ((x, xi), c) in lanes {
-            let (centre, xi) = (V::load_partial(c), V::load_partial(xi));
-            let factor = noise.mul_add(xi, drift);
-            (V::load_partial(x) - centre).mul_add(factor, centre).store_partial(x);
-        }
+    for (rows, normals) in rows.chunks_mut(motion.centres.len()).zip(normals.chunks(motion.centres.len())) {
+        update!(V, rows, normals, motion.centres, |x, xi, centre| (x - centre).mul_add(noise.mul_add(xi, drift), centre));
     }
 }
 
 /// V+ = v_a + drift X + noise ||X|| xi.
 #[inline(always)]
 fn isotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
-    let dim = motion.consensus.len();
+    let dim = motion.dim;
+    let centre = &motion.centres[..dim];
     let drift = V::splat(motion.drift);
-    for (row, xi) in rows.chunks_exact_mut(dim).zip(normals.chunks_exact(padded(dim))) {
+    for (row, xi) in rows.chunks_exact_mut(dim).zip(normals.chunks_exact(dim)) {
         let mut square = V::constant(0.0);
-        for (x, c) in row.chunks(V::LANES).zip(motion.consensus.chunks(V::LANES)) {
-            let x = V::load_partial(x) - V::load_partial(c);
+        let (full, full_centre) = (row.chunks_exact(V::LANES), centre.chunks_exact(V::LANES));
+        let rest = V::load_partial(full.remainder()) - V::load_partial(full_centre.remainder());
+        for (x, c) in full.zip(full_centre) {
+            let x = V::load(x) - V::load(c);
             square = x.mul_add(x, square);
         }
-        let norm = V::splat(square.sum()).sqrt();
+        let norm = V::splat(rest.mul_add(rest, square).sum()).sqrt();
         let noise = norm * V::splat(motion.noise);
-        let lanes = row.chunks_mut(V::LANES).zip(xi.chunks(V::LANES)).zip(motion.consensus.chunks(V::LANES));
-        for ((x, xi), c) in lanes {
-            let (centre, xi) = (V::load_partial(c), V::load_partial(xi));
-            let moved = (V::load_partial(x) - centre).mul_add(drift, centre);
-            noise.mul_add(xi, moved).store_partial(x);
-        }
+        update!(V, row, xi, centre, |x, xi, centre| noise.mul_add(xi, (x - centre).mul_add(drift, centre)));
     }
 }
 
@@ -215,14 +256,9 @@ fn kick<V: Vector>(
     rows: &mut [V::Scalar],
     normals: &mut [V::Scalar],
 ) {
-    let dim = motion.consensus.len();
-    motion.kick_noise.normals(first, rows.len() / dim, dim, normals).run::<V>();
+    fill::<V>(motion.kick_noise, first, rows.len() / motion.dim, motion.dim, normals);
     let amplitude = V::splat(amplitude);
-    for (row, xi) in rows.chunks_exact_mut(dim).zip(normals.chunks_exact(padded(dim))) {
-        for (x, xi) in row.chunks_mut(V::LANES).zip(xi.chunks(V::LANES)) {
-            amplitude.mul_add(V::load_partial(xi), V::load_partial(x)).store_partial(x);
-        }
-    }
+    update!(V, rows, normals, normals, |x, xi, _same| amplitude.mul_add(xi, x));
 }
 
 struct Kick<'a, 'm, T> {
@@ -238,7 +274,7 @@ impl<T: Scalar> Kernel<T> for Kick<'_, '_, T> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let dim = self.motion.consensus.len();
+        let dim = self.motion.dim;
         for (i, row) in self.rows.chunks_exact_mut(dim).enumerate() {
             kick::<V>(self.motion, self.amplitude, (self.first + i) as u32, row, &mut self.scratch.normals);
             if let Some(walls) = self.motion.walls {

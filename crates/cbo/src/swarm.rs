@@ -2,6 +2,7 @@
 
 use crate::batch::Batches;
 use crate::bounds::Walls;
+use crate::buffer::Buffer;
 use crate::config::{Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size};
 use crate::ensemble::Ensemble;
@@ -9,7 +10,7 @@ use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::report::{Evaluated, SolveError};
 use crate::schedule::Alpha;
 use crate::simd::{self, Scalar};
-use crate::step::{Dynamics, Motion, Scratch};
+use crate::step::{Dynamics, Motion, Scratch, pattern_rows};
 use crate::threads::{Blocks, Crew};
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
@@ -26,13 +27,14 @@ pub(crate) struct Swarm<'p, T> {
     pub ensemble: Ensemble<T>,
     pub batches: Option<Batches>,
     /// Copies of the rows of the current batch; empty when all particles are evaluated.
-    gathered: Vec<T>,
+    gathered: Buffer<T>,
     pub energies: Vec<T>,
     partials: Vec<Partial>,
     pub total: Partial,
     pub consensus: Vec<f64>,
     previous: Vec<f64>,
-    centre: Vec<T>,
+    /// The consensus point of the coming move, repeated for a few rows.
+    centres: Buffer<T>,
     pub step: u64,
     pub alpha: f64,
     pub sigma: f64,
@@ -51,15 +53,13 @@ impl<'p, T: Scalar> Swarm<'p, T> {
     pub fn begin(plan: &'p Plan, grouping: Grouping) -> Result<Self, SolveError> {
         let (config, dim) = (&plan.config, plan.dim);
         let (particles, batch) = (config.particles, plan.batch_size());
-        let mut reserved: Vec<T> = Vec::new();
-        if reserved.try_reserve_exact(particles * dim).is_err() {
+        let Some(mut positions) = Buffer::try_new(particles * dim) else {
             let bytes = particles as u128 * dim as u128 * size_of::<T>() as u128;
             return Err(SolveError::Memory { particles, bytes });
-        }
-        drop(reserved);
+        };
         let crew = Crew::new(config.threads, dim, block_rows(dim), grouping == Grouping::Single, particles * dim)?;
         let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
-        let mut positions = config.init.draw(config.seed, particles, dim);
+        config.init.draw(config.seed, dim, &mut positions);
         if let Some(walls) = &walls {
             simd::run(walls.confine(&mut positions));
         }
@@ -71,13 +71,13 @@ impl<'p, T: Scalar> Swarm<'p, T> {
             walls,
             ensemble,
             batches: config.batch.map(|size| Batches::new(config.seed, particles, size)),
-            gathered: vec![T::default(); if config.batch.is_some() { batch * dim } else { 0 }],
+            gathered: Buffer::new(if config.batch.is_some() { batch * dim } else { 0 }),
             energies: vec![T::default(); batch],
             partials: vec![Partial::empty(dim); batch.div_ceil(block_rows(dim))],
             total: Partial::empty(dim),
             consensus: vec![0.0; dim],
             previous: vec![f64::INFINITY; dim],
-            centre: vec![T::default(); dim],
+            centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
             step: 0,
             alpha: 0.0,
             sigma: 0.0,
@@ -117,7 +117,7 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         let config = &plan.config;
         let dynamics = Dynamics { sigma: self.sigma, kicked: self.kicked, ..Dynamics::of(config) };
         let motion =
-            (fused && moving).then(|| Motion::new(&dynamics, config.seed, at.step - 1, &self.centre, walls.as_ref()));
+            (fused && moving).then(|| Motion::new(&dynamics, (config.seed, at.step - 1), plan.dim, &self.centres, walls.as_ref()));
         let dim = plan.dim;
         let rows = if self.batches.is_some() { &mut gathered[..] } else { ensemble.positions_mut() };
         let unit = match objective.grouping() {
@@ -192,8 +192,10 @@ impl<'p, T: Scalar> Swarm<'p, T> {
     /// Fixes the coming move: towards this step's consensus point, with this step's noise. It is made in `evaluate`.
     pub fn depart(&mut self) {
         self.previous.copy_from_slice(&self.consensus);
-        for (centre, x) in self.centre.iter_mut().zip(&self.consensus) {
-            *centre = T::from_f64(*x);
+        for centre in self.centres.chunks_exact_mut(self.plan.dim) {
+            for (c, x) in centre.iter_mut().zip(&self.consensus) {
+                *c = T::from_f64(*x);
+            }
         }
         self.step += 1;
     }
@@ -205,7 +207,7 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         let config = &plan.config;
         let partial_update = config.update == Update::Partial;
         let dynamics = Dynamics { sigma: self.sigma, kicked: self.kicked && !partial_update, ..Dynamics::of(config) };
-        let motion = Motion::new(&dynamics, config.seed, self.step - 1, &self.centre, walls.as_ref());
+        let motion = Motion::new(&dynamics, (config.seed, self.step - 1), plan.dim, &self.centres, walls.as_ref());
         let dim = plan.dim;
         let everyone = |rows| Blocks { first: 0, rows, energies: &mut [], partials: &mut [], block_rows: 1, dim };
         let infallible = |result: Result<(), std::convert::Infallible>| match result {

@@ -176,6 +176,16 @@ impl Vector for VectorF64 {
         }))
     }
     #[inline(always)]
+    fn quick_sqrt(self) -> Self {
+        Self(both!(i => unsafe {
+            let root = _mm_sqrt_ps(_mm256_cvtpd_ps(self.0[i]));
+            let half_inverse = _mm256_cvtps_pd(_mm_div_ps(_mm_set1_ps(0.5), root));
+            let root = _mm256_cvtps_pd(root);
+            let error = _mm256_fnmadd_pd(root, root, self.0[i]);
+            _mm256_fmadd_pd(error, half_inverse, root)
+        }))
+    }
+    #[inline(always)]
     fn split(self) -> (Self, Self) {
         let parts = both!(i => unsafe {
             let bits = _mm256_castpd_si256(self.0[i]);
@@ -281,6 +291,10 @@ impl Vector for VectorF32 {
             let biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent.0[i]), _mm256_set1_epi32(127));
             _mm256_mul_ps(self.0[i], _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
         }))
+    }
+    #[inline(always)]
+    fn quick_sqrt(self) -> Self {
+        self.lanes_sqrt()
     }
     #[inline(always)]
     fn split(self) -> (Self, Self) {

@@ -145,6 +145,16 @@ impl Vector for VectorF64 {
         Self(unsafe { _mm512_scalef_pd(self.0, exponent.0) })
     }
     #[inline(always)]
+    fn quick_sqrt(self) -> Self {
+        unsafe {
+            let root = _mm256_sqrt_ps(_mm512_cvtpd_ps(self.0));
+            let half_inverse = _mm512_cvtps_pd(_mm256_div_ps(_mm256_set1_ps(0.5), root));
+            let root = _mm512_cvtps_pd(root);
+            let error = _mm512_fnmadd_pd(root, root, self.0);
+            Self(_mm512_fmadd_pd(error, half_inverse, root))
+        }
+    }
+    #[inline(always)]
     fn split(self) -> (Self, Self) {
         unsafe {
             let bits = _mm512_castpd_si512(self.0);
@@ -278,6 +288,10 @@ impl Vector for VectorF32 {
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(unsafe { _mm512_scalef_ps(self.0, exponent.0) })
+    }
+    #[inline(always)]
+    fn quick_sqrt(self) -> Self {
+        self.lanes_sqrt()
     }
     #[inline(always)]
     fn split(self) -> (Self, Self) {

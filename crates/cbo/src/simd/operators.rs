@@ -74,6 +74,10 @@ macro_rules! arithmetic {
             fn sin_pi(self) -> Self {
                 crate::simd::math::sin_pi(self)
             }
+            #[inline(always)]
+            fn sin_pi_squared(self) -> Self {
+                crate::simd::math::sin_pi_squared(self)
+            }
         }
     };
     (@operator $vector:ident, $trait:ident, $method:ident, $lanes:ident) => {

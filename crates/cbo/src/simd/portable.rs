@@ -4,7 +4,8 @@ use super::operators::{arithmetic, through_arrays, through_memory};
 use super::{Vector, Words};
 
 macro_rules! portable_vector {
-    ($vector:ident, $scalar:ident, $bits:ident, $lanes:literal, $sets:literal, $mantissa:literal, $bias:literal) => {
+    ($vector:ident, $scalar:ident, $bits:ident, $lanes:literal, $sets:literal, $mantissa:literal, $bias:literal,
+     $quick_sqrt:path) => {
         /// Lanes in a plain array.
         #[derive(Clone, Copy)]
         pub struct $vector([$scalar; $lanes]);
@@ -94,6 +95,10 @@ macro_rules! portable_vector {
                 self.zip(exponent, |a, e| a * power(e))
             }
             #[inline(always)]
+            fn quick_sqrt(self) -> Self {
+                self.each($quick_sqrt)
+            }
+            #[inline(always)]
             fn split(self) -> (Self, Self) {
                 let root = (std::$scalar::consts::FRAC_1_SQRT_2).to_bits();
                 let one = (1.0 as $scalar).to_bits();
@@ -151,8 +156,16 @@ macro_rules! portable_vector {
     };
 }
 
-portable_vector!(VectorF64, f64, u64, 8, 2, 52, 1023);
-portable_vector!(VectorF32, f32, u32, 16, 1, 23, 127);
+portable_vector!(VectorF64, f64, u64, 8, 2, 52, 1023, quick_sqrt);
+portable_vector!(VectorF32, f32, u32, 16, 1, 23, 127, f32::sqrt);
+
+/// A root in single precision and one Newton step.
+#[inline(always)]
+fn quick_sqrt(x: f64) -> f64 {
+    let root = (x as f32).sqrt();
+    let (half_inverse, root) = (f64::from(0.5 / root), f64::from(root));
+    (-root).mul_add(root, x).mul_add(half_inverse, root)
+}
 
 /// Words in a plain array.
 #[derive(Clone, Copy)]

@@ -47,6 +47,12 @@ pub trait Real:
     /// sin(pi self), exact at integers.
     fn sin_pi(self) -> Self;
 
+    /// sin(pi self)^2 = (1 - cos(2 pi self))/2, exact at integers.
+    #[inline(always)]
+    fn sin_pi_squared(self) -> Self {
+        self.sin_pi().square()
+    }
+
     /// cos(pi self).
     #[inline(always)]
     fn cos_pi(self) -> Self {

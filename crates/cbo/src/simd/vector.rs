@@ -30,6 +30,9 @@ pub trait Vector: Real {
     fn sum(self) -> Self::Scalar;
     /// self * 2^exponent for a whole exponent within the normal range.
     fn scale(self, exponent: Self) -> Self;
+    /// Square root of a number between 1e-30 and 1e30, or zero in `f32`, to 2^-46 relative in `f64`: a root in single
+    /// precision and one Newton step, since the full root is the slowest instruction there is.
+    fn quick_sqrt(self) -> Self;
     /// Mantissa in [sqrt(1/2), sqrt(2)) and exponent of a positive normal number.
     fn split(self) -> (Self, Self);
     /// Whether every lane is less than the other's.
