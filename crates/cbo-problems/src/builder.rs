@@ -73,7 +73,7 @@ impl ProblemBuilder {
         let transform = (self.shift.is_some() || self.rotation.is_some())
             .then(|| Transform::new(original, moved, self.rotation.map(|seed| Rotation::random(dim, seed))));
         if let Some(transform) = &transform {
-            minimisers.iter_mut().for_each(|m| *m = transform.from_original(m));
+            minimisers.iter_mut().for_each(|m| *m = transform.image_of(m));
         }
         let (minimum, domain) = (function.minimum(dim), info.domain_in(dim));
         Ok(Problem { function, info, dim, domain, transform, minimum, minimisers, description })

@@ -118,10 +118,13 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
 /// Puts coordinate k of the rows from `first` on into the lanes of `x[k]`. Lanes beyond the last row repeat it.
 #[inline(always)]
 fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
-    let last = rows.len() - 1;
+    let (values, dim, last) = (rows.as_slice(), rows.dim(), rows.len() - 1);
     for (block, square) in x.chunks_exact_mut(V::LANES).enumerate() {
+        let column = block * V::LANES;
+        let width = V::LANES.min(dim - column);
         for (lane, coordinates) in square.iter_mut().enumerate() {
-            *coordinates = V::load_partial(&rows.row((first + lane).min(last))[block * V::LANES..]);
+            let start = (first + lane).min(last) * dim + column;
+            *coordinates = V::load_partial(&values[start..start + width]);
         }
         V::transpose(square);
     }

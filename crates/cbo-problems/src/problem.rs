@@ -106,7 +106,7 @@ impl Problem {
     /// If `x` does not have [`dim`](Self::dim) coordinates.
     pub fn value(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
-        let moved = self.transform.as_ref().map(|t| t.to_original(x));
+        let moved = self.transform.as_ref().map(|t| t.original_of(x));
         let y = moved.as_deref().unwrap_or(x);
         let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
         if self.confined() && y.iter().zip(&self.domain).any(outside) {
@@ -125,7 +125,7 @@ impl Problem {
     pub fn distance_to_minimiser(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
         let nearest = match &self.transform {
-            Some(t) => t.from_original(&self.function.nearest_minimiser(&t.to_original(x))),
+            Some(t) => t.image_of(&self.function.nearest_minimiser(&t.original_of(x))),
             None => self.function.nearest_minimiser(x),
         };
         // Not f64::max, which would pass over NaN.

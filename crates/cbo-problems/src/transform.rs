@@ -65,7 +65,7 @@ impl Shift {
             Self::Random(seed) => {
                 let noise = Noise::new(*seed, Stream::Problem, STEP);
                 let place = |(k, (low, high)): (usize, &(f64, f64))| {
-                    low + (0.1 + 0.8 * noise.uniform(0, k as u32)) * (high - low)
+                    low + (0.1 + 0.8 * noise.uniforms(0, k as u32 / 4)[k % 4]) * (high - low)
                 };
                 return Ok(domain.iter().enumerate().map(place).collect());
             }
@@ -113,7 +113,7 @@ impl Transform {
     }
 
     /// The point of the original problem for a point of the transformed one.
-    pub(crate) fn to_original(&self, x: &[f64]) -> Vec<f64> {
+    pub(crate) fn original_of(&self, x: &[f64]) -> Vec<f64> {
         let from_minimiser: Vec<f64> = x.iter().zip(&self.moved).map(|(a, b)| a - b).collect();
         let turned = match &self.rotation {
             Some(rotation) => rotation.apply(&from_minimiser),
@@ -122,8 +122,8 @@ impl Transform {
         turned.iter().zip(&self.original).map(|(a, b)| b + a).collect()
     }
 
-    /// The inverse of [`to_original`](Self::to_original).
-    pub(crate) fn from_original(&self, y: &[f64]) -> Vec<f64> {
+    /// The inverse of [`original_of`](Self::original_of).
+    pub(crate) fn image_of(&self, y: &[f64]) -> Vec<f64> {
         let from_minimiser: Vec<f64> = y.iter().zip(&self.original).map(|(a, b)| a - b).collect();
         let turned = match &self.rotation {
             Some(rotation) => rotation.apply_inverse(&from_minimiser),
@@ -138,12 +138,18 @@ impl Transform {
     }
 }
 
+/// `dim` rounded up to whole vectors of either precision.
+fn stride(dim: usize) -> usize {
+    dim.div_ceil(16) * 16
+}
+
 /// A transform in the precision and layout of the kernel.
 #[derive(Clone, Debug)]
 pub struct Tables<T> {
     original: Vec<T>,
     moved: Vec<T>,
-    /// The columns of the rotation, one after the other; empty without a rotation.
+    /// The columns of the rotation, one after the other, each filled up with zeros to whole vectors; empty without a
+    /// rotation.
     columns: Vec<T>,
 }
 
@@ -151,8 +157,13 @@ impl<T: Scalar> Tables<T> {
     fn new(original: &[f64], moved: &[f64], rotation: Option<&Rotation>) -> Self {
         let dim = original.len();
         let rounded = |values: &[f64]| values.iter().map(|v| T::from_f64(*v)).collect();
-        let column = |r: &Rotation, j: usize| (0..dim).map(|i| T::from_f64(r.row(i)[j])).collect::<Vec<T>>();
-        let columns = rotation.map(|r| (0..dim).flat_map(|j| column(r, j)).collect()).unwrap_or_default();
+        let entry = |r: &Rotation, i: usize, j: usize| if i < dim { T::from_f64(r.row(i)[j]) } else { T::default() };
+        let mut columns = Vec::new();
+        if let Some(r) = rotation {
+            for j in 0..dim {
+                columns.extend((0..stride(dim)).map(|i| entry(r, i, j)));
+            }
+        }
         Self { original: rounded(original), moved: rounded(moved), columns }
     }
 
@@ -243,12 +254,16 @@ fn rotate<V: Vector, const N: usize>(
     y: &mut [V::Scalar],
 ) {
     let dim = original.len();
+    let mut rows = [&z[..dim]; N];
+    for n in 1..N {
+        rows[n] = &z[n * dim..(n + 1) * dim];
+    }
     for c in (0..dim).step_by(V::LANES) {
         let mut sums = [V::load_partial(&original[c..]); N];
-        for j in 0..dim {
-            let column = V::load_partial(&columns[j * dim + c..(j + 1) * dim]);
+        for (j, column) in columns.chunks_exact(stride(dim)).enumerate() {
+            let column = V::load(&column[c..c + V::LANES]);
             for n in 0..N {
-                sums[n] = column.mul_add(V::splat(z[n * dim + j]), sums[n]);
+                sums[n] = column.mul_add(V::splat(rows[n][j]), sums[n]);
             }
         }
         for n in 0..N {

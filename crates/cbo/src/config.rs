@@ -83,13 +83,16 @@ pub struct CboConfig {
 /// Steps of a run that sets no steps, time, evaluations or seconds.
 pub const DEFAULT_STEPS: u64 = 1000;
 
+/// Chosen by experiment (see `docs/choosing.md`): alpha = infinity needs no knowledge of the objective's scale, and sigma
+/// lies above the mean-square bound but below the almost-sure one, so that the swarm contracts while single particles
+/// still travel far.
 impl Default for CboConfig {
     fn default() -> Self {
         Self {
-            particles: 100,
+            particles: 400,
             lambda: 1.0,
-            sigma: Sigma::Constant(1.0),
-            alpha: Alpha::Constant(1e5),
+            sigma: Sigma::Constant(3.0),
+            alpha: Alpha::Constant(f64::INFINITY),
             dt: 0.1,
             diffusion: Diffusion::Anisotropic,
             scheme: Scheme::EulerMaruyama,

@@ -48,13 +48,13 @@ impl Function for Rastrigin {
 
     #[inline(always)]
     fn value<R: Real>(&self, x: &[R]) -> R {
-        let twice = R::constant(2.0 * self.amplitude);
-        let mut sum = R::constant(0.0);
+        let (mut squares, mut waves) = (R::constant(0.0), R::constant(0.0));
         for &v in x {
+            squares = v.mul_add(v, squares);
             // 1 - cos(2 pi v) = 2 sin(pi v)^2, without cancellation near the minimum.
             let sine = v.sin_pi();
-            sum = (sine * sine).mul_add(twice, v.mul_add(v, sum));
+            waves = sine.mul_add(sine, waves);
         }
-        sum
+        squares + waves * (2.0 * self.amplitude)
     }
 }

@@ -1,6 +1,6 @@
 //! Schwefel 2.26: deceptive: the second-best valley lies at the other end of the domain.
 //!
-//! - formula: `sum_k 418.98288727243371 - x_k sin(sqrt(|x_k|))`
+//! - formula: `sum_k 418.9828872724337 - x_k sin(sqrt(|x_k|))`
 //! - dimensions: any
 //! - domain: [-500, 500] in each coordinate; outside it there are lower points
 //! - minimum: 0 at (420.96874635998203, ...)
@@ -20,7 +20,7 @@ impl Function for Schwefel {
     const INFO: Info = Info {
         name: "schwefel",
         title: "Schwefel 2.26",
-        formula: "sum_k 418.98288727243371 - x_k sin(sqrt(|x_k|))",
+        formula: "sum_k 418.9828872724337 - x_k sin(sqrt(|x_k|))",
         dims: Dims::AtLeast(1),
         domain: &[(-500.0, 500.0)],
         confined: true,
@@ -37,7 +37,7 @@ impl Function for Schwefel {
     fn value<R: Real>(&self, x: &[R]) -> R {
         let mut sum = R::constant(0.0);
         for &v in x {
-            sum = sum + (R::constant(418.98288727243371) - v * v.abs().sqrt().sin());
+            sum = sum + (R::constant(418.9828872724337) - v * v.abs().sqrt().sin());
         }
         sum
     }

@@ -3,7 +3,7 @@
 //! - formula: `sum_k (x_k^4 - 16 x_k^2 + 5 x_k) / 2`
 //! - dimensions: any
 //! - domain: [-5, 5] in each coordinate
-//! - minimum: -39.166165703771415 d at (-2.903534027771177, ...)
+//! - minimum: -39.16616570377141 d at (-2.903534027771177, ...)
 //! - source: Styblinski and Tang 1990, doi:10.1016/0893-6080(90)90029-K
 //!
 //! The minimiser is the least root of 4 x^3 - 32 x + 5.
@@ -23,13 +23,13 @@ impl Function for StyblinskiTang {
         dims: Dims::AtLeast(1),
         domain: &[(-5.0, 5.0)],
         confined: false,
-        optimum: "-39.166165703771415 d at (-2.903534027771177, ...)",
+        optimum: "-39.16616570377141 d at (-2.903534027771177, ...)",
         source: "Styblinski and Tang 1990, doi:10.1016/0893-6080(90)90029-K",
         parameters: &[],
     };
 
     fn minimum(&self, dim: usize) -> f64 {
-        -39.166165703771415 * dim as f64
+        -39.16616570377141 * dim as f64
     }
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {

@@ -1,0 +1,173 @@
+//! The fast path against the slow one: every function, on every instruction set, in both precisions.
+
+mod samples;
+
+use cbo::simd::{InstructionSet, available};
+use cbo::{Objective, Rows, StepContext};
+use cbo_problems::Problem;
+
+fn double(problem: &Problem, set: InstructionSet, points: &[f64]) -> Vec<f64> {
+    let mut energies = vec![f64::NAN; points.len() / problem.dim()];
+    problem.energies_on(set, Rows::new(points, problem.dim()), &mut energies);
+    energies
+}
+
+fn single(problem: &Problem, set: InstructionSet, points: &[f32]) -> Vec<f32> {
+    let mut energies = vec![f32::NAN; points.len() / problem.dim()];
+    problem.energies_on(set, Rows::new(points, problem.dim()), &mut energies);
+    energies
+}
+
+/// What rounding may do to a value: the size of its terms and the change of the reference when the coordinates change by
+/// a few units in the last place, one by one. The second part covers functions that magnify errors of their argument
+/// (Weierstrass, whose last term has frequency 3^20; the square root in Bukin's function).
+fn rounding(problem: &Problem, x: &[f64], scale: f64, unit: f64) -> f64 {
+    let centre = problem.value(x);
+    // The longest chain of roundings is Michalewicz's 20th power.
+    let mut sum = 40.0 * unit * (scale + centre.abs());
+    for k in 0..x.len() {
+        let mut largest = 0.0f64;
+        for units in [-4.0, -2.0, -1.0, 1.0, 2.0, 4.0] {
+            let mut moved = x.to_vec();
+            moved[k] += units * unit * moved[k].abs();
+            largest = largest.max((problem.value(&moved) - centre).abs());
+        }
+        sum += largest;
+    }
+    sum
+}
+
+/// The size of the terms whose sum or difference a function is: its mean absolute value over the domain.
+fn scale(problem: &Problem) -> f64 {
+    let points = samples::uniform(problem, 500, 8);
+    points.chunks(problem.dim()).map(|x| problem.value(x).abs()).sum::<f64>() / 500.0
+}
+
+#[test]
+fn double_precision_lanes_match_the_reference() {
+    for problem in samples::problems() {
+        let (points, scale) = (samples::uniform(&problem, 300, 1), scale(&problem));
+        for set in available() {
+            let energies = double(&problem, set, &points);
+            for (x, energy) in points.chunks(problem.dim()).zip(energies) {
+                let (reference, allowed) = (problem.value(x), rounding(&problem, x, scale, f64::EPSILON));
+                assert!(
+                    (energy - reference).abs() <= allowed,
+                    "{problem:?} {set:?} {x:?}: {energy} {reference} {allowed:e}"
+                );
+                // However the function magnifies errors, half of the digits are right.
+                assert!((energy - reference).abs() <= 1e-6 * (scale + reference.abs()), "{problem:?} {set:?} {x:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn single_precision_lanes_match_the_reference() {
+    for problem in samples::problems() {
+        let (points, scale) = (samples::uniform(&problem, 300, 2), scale(&problem));
+        let points: Vec<f32> = points.iter().map(|v| *v as f32).collect();
+        for set in available() {
+            let energies = single(&problem, set, &points);
+            for (x, energy) in points.chunks(problem.dim()).zip(energies) {
+                let x: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+                let (reference, energy) = (problem.value(&x), f64::from(energy));
+                let allowed = rounding(&problem, &x, scale, f64::from(f32::EPSILON));
+                assert!(
+                    (energy - reference).abs() <= allowed,
+                    "{problem:?} {set:?} {x:?}: {energy} {reference} {allowed:e}"
+                );
+                assert!((energy - reference).abs() <= 1e-3 * (scale + reference.abs()), "{problem:?} {set:?} {x:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_instruction_sets_return_the_same_bits() {
+    for problem in samples::problems() {
+        let points = samples::uniform(&problem, 50, 4);
+        let rounded: Vec<f32> = points.iter().map(|v| *v as f32).collect();
+        let expected = double(&problem, InstructionSet::Portable, &points);
+        let expected_single = single(&problem, InstructionSet::Portable, &rounded);
+        for set in available() {
+            assert_eq!(double(&problem, set, &points), expected, "{problem:?} {set:?}");
+            assert_eq!(single(&problem, set, &rounded), expected_single, "{problem:?} {set:?}");
+        }
+    }
+}
+
+/// Transformed and plain problems, with points far outside among them, for which slow paths exist.
+#[test]
+fn a_row_does_not_feel_its_neighbours() {
+    for plain in samples::problems() {
+        let turned = Problem::builder(plain.name()).dim(plain.dim()).rotate(4).build().unwrap();
+        for problem in [plain, turned] {
+            let dim = problem.dim();
+            let mut points = samples::uniform(&problem, 40, 6);
+            points[7 * dim] = 3e7;
+            points[20 * dim] = f64::NAN;
+            points[33 * dim] = f64::INFINITY;
+            let rounded: Vec<f32> = points.iter().map(|v| *v as f32).collect();
+            for set in available() {
+                let all: Vec<u64> = double(&problem, set, &points).iter().map(|e| e.to_bits()).collect();
+                let all_single: Vec<u32> = single(&problem, set, &rounded).iter().map(|e| e.to_bits()).collect();
+                for row in 0..40 {
+                    let alone = double(&problem, set, &points[row * dim..(row + 1) * dim]);
+                    assert_eq!(alone[0].to_bits(), all[row], "{problem:?} {set:?} row {row}");
+                    let alone = single(&problem, set, &rounded[row * dim..(row + 1) * dim]);
+                    assert_eq!(alone[0].to_bits(), all_single[row], "{problem:?} {set:?} row {row}");
+                    // Last of a batch that ends with it, first of one that begins with it.
+                    let until = double(&problem, set, &points[..(row + 1) * dim]);
+                    assert_eq!(until[row].to_bits(), all[row], "{problem:?} {set:?} row {row}");
+                    let from = double(&problem, set, &points[row * dim..]);
+                    assert_eq!(from[0].to_bits(), all[row], "{problem:?} {set:?} row {row}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_point_with_nan_has_no_finite_energy() {
+    for problem in samples::problems() {
+        for k in 0..problem.dim() {
+            let mut x = problem.minimisers()[0].clone();
+            x[k] = f64::NAN;
+            assert!(problem.value(&x).is_nan(), "{problem:?}");
+            assert!(problem.distance_to_minimiser(&x).is_nan(), "{problem:?}");
+            for set in available() {
+                assert!(double(&problem, set, &x)[0].is_nan(), "{problem:?} {set:?}");
+                let rounded: Vec<f32> = x.iter().map(|v| *v as f32).collect();
+                assert!(single(&problem, set, &rounded)[0].is_nan(), "{problem:?} {set:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_coordinates_than_the_stack_holds() {
+    for dim in [127, 128, 129, 300] {
+        for rotate in [false, true] {
+            let builder = Problem::builder("rosenbrock").dim(dim).shift(-0.5);
+            let problem = if rotate { builder.rotate(2) } else { builder }.build().unwrap();
+            let points = samples::uniform(&problem, 37, 1);
+            let energies = double(&problem, cbo::simd::best(), &points);
+            for (x, energy) in points.chunks(dim).zip(energies) {
+                let reference = problem.value(x);
+                assert!((energy - reference).abs() <= 1e-12 * reference.abs(), "{dim}: {energy} {reference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_do_not_fit_are_errors() {
+    let problem = Problem::named("sphere", 3).unwrap();
+    let mut out = [0.0; 2];
+    let error = problem.energies(StepContext::default(), Rows::new(&[0.0; 4], 2), &mut out).unwrap_err();
+    assert_eq!(error.message, "sphere has 3 coordinates, the points have 2");
+    let error = problem.energies(StepContext::default(), Rows::new(&[0.0; 9], 3), &mut out).unwrap_err();
+    assert_eq!(error.message, "3 points, but room for 2 energies");
+    problem.energies(StepContext::default(), Rows::new(&[], 3), &mut [0.0f64; 0]).unwrap();
+}

@@ -1,0 +1,123 @@
+//! Names, dimensions, parameters: what is accepted, and what the messages say.
+
+use cbo_problems::{Dims, Problem, ProblemBuilder, ProblemError, Shift, all, find};
+use std::path::Path;
+
+fn message(builder: ProblemBuilder) -> String {
+    builder.build().unwrap_err().to_string()
+}
+
+#[test]
+fn the_list_is_complete_sorted_and_well_formed() {
+    let list = all();
+    assert!(list.len() >= 33);
+    assert!(list.windows(2).all(|pair| pair[0].name < pair[1].name));
+    for info in list {
+        assert!(info.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", info.name);
+        assert!(info.domain.iter().all(|(low, high)| low < high), "{}", info.name);
+        let pairs = info.domain.len();
+        assert!(pairs == 1 || info.dims == Dims::Exactly(pairs), "{}", info.name);
+        for text in [info.title, info.formula, info.optimum, info.source] {
+            assert!(!text.is_empty(), "{}", info.name);
+        }
+        for p in info.parameters {
+            assert!((p.least..=p.most).contains(&p.default), "{}", info.name);
+        }
+    }
+}
+
+/// The head of each file says what the list says.
+#[test]
+fn documentation_agrees_with_the_list() {
+    for info in all() {
+        let file = format!("src/functions/{}.rs", info.name.replace('-', "_"));
+        let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
+        let head: Vec<&str> = source.lines().map_while(|line| line.strip_prefix("//!")).collect();
+        let head = head.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let dims = format!("dimensions: {}", info.dims);
+        for text in [&format!("{}: ", info.title), info.formula, info.optimum, info.source, &dims] {
+            assert!(head.contains(text), "{file} does not say: {text}");
+        }
+    }
+}
+
+#[test]
+fn names_are_found_however_they_are_written() {
+    for info in all() {
+        let name = info.name;
+        for written in [name.to_string(), name.replace('-', "_"), name.replace('-', ""), name.to_uppercase()] {
+            assert_eq!(find(&written), Ok(info));
+        }
+    }
+}
+
+#[test]
+fn unknown_names_come_with_the_nearest_one() {
+    let text = message(Problem::builder("rastrign").dim(2));
+    assert_eq!(text, "unknown function `rastrign`; did you mean `rastrigin`? `cbo list` shows all");
+    assert_eq!(
+        message(Problem::builder("Rosenbrok")),
+        "unknown function `Rosenbrok`; did you mean `rosenbrock`? `cbo list` shows all"
+    );
+    assert_eq!(message(Problem::builder("qqqq")), "unknown function `qqqq`; `cbo list` shows all");
+    assert_eq!(find(""), Err(ProblemError::UnknownFunction { name: "".into(), nearest: None }));
+}
+
+#[test]
+fn dimensions_are_checked() {
+    let text = |name, dim| message(Problem::builder(name).dim(dim));
+    assert_eq!(text("himmelblau", 3), "himmelblau is defined in 2 dimensions, not 3");
+    assert_eq!(text("rosenbrock", 1), "rosenbrock needs at least 2 dimensions, not 1");
+    assert_eq!(text("sphere", 0), "dimension 0 of sphere is too small; it needs at least 1");
+    assert_eq!(message(Problem::builder("sphere")), "sphere needs a dimension (dim): any");
+    assert_eq!(Problem::builder("shekel").build().unwrap().dim(), 4);
+    assert_eq!(find("shekel").unwrap().default_dim(), Some(4));
+    assert_eq!(find("sphere").unwrap().default_dim(), None);
+}
+
+#[test]
+fn parameters_are_checked() {
+    let with = |function: &str, name: &str, value| Problem::builder(function).dim(2).parameter(name, value);
+    assert_eq!(message(with("sphere", "amplitude", 1.0)), "sphere has no parameter `amplitude`; it has none");
+    assert_eq!(message(with("rastrigin", "height", 1.0)), "rastrigin has no parameter `height`; it has `amplitude`");
+    for value in [f64::NAN, f64::INFINITY, -1.0] {
+        let expected =
+            format!("parameter `amplitude` of rastrigin is {value}; it must be a number from 0 to 1000000000000");
+        assert_eq!(message(with("rastrigin", "amplitude", value)), expected);
+    }
+    let problem = with("rastrigin", "amplitude", 10.0).build().unwrap();
+    assert_eq!(problem.value(&[0.5, 0.0]), 20.25);
+    assert_eq!(Problem::named("rastrigin", 2).unwrap().value(&[0.5, 0.0]), 5.25);
+    let problem = with("ellipsoid", "condition", 100.0).build().unwrap();
+    assert_eq!(problem.value(&[1.0, 1.0]), 101.0);
+}
+
+#[test]
+fn shifts_are_checked() {
+    let shifted = |name: &str, shift: Shift| Problem::builder(name).dim(2).shift(shift);
+    let text = message(shifted("sphere", Shift::Each(vec![1.0, 2.0, 3.0])));
+    assert_eq!(text, "shift has 3 coordinates, but sphere has 2; give 2 numbers, or one number for all");
+    let text = message(shifted("sphere", Shift::Each(vec![1.0, f64::NAN])));
+    assert_eq!(text, "shift is NaN in coordinate 1; it must be finite");
+    let text = message(shifted("eggholder", 1.0.into()));
+    assert_eq!(
+        text,
+        "shift 1 in coordinate 0 takes the minimiser of eggholder out of its domain; it must lie between -1024 and 0 there"
+    );
+    assert!(shifted("eggholder", (-100.0).into()).build().is_ok());
+}
+
+#[test]
+fn descriptions_name_every_choice() {
+    let plain = Problem::named("hartmann6", 6).unwrap();
+    assert_eq!((plain.name(), plain.description()), ("hartmann-6", "hartmann-6"));
+    let builder = Problem::builder("rastrigin").dim(2);
+    let describe = |builder: ProblemBuilder| builder.build().unwrap().description().to_string();
+    assert_eq!(describe(builder.clone()), "rastrigin (amplitude 2.5)");
+    assert_eq!(describe(builder.clone().shift(1.0)), "rastrigin (amplitude 2.5), shifted by 1");
+    assert_eq!(
+        describe(builder.clone().shift(vec![1.0, 2.0]).rotate(3)),
+        "rastrigin (amplitude 2.5), shifted, rotated (seed 3)"
+    );
+    assert_eq!(describe(builder.shift(Shift::Random(5))), "rastrigin (amplitude 2.5), shifted (seed 5)");
+}
