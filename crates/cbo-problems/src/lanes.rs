@@ -124,7 +124,8 @@ fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [
         let width = V::LANES.min(dim - column);
         for (lane, coordinates) in square.iter_mut().enumerate() {
             let start = (first + lane).min(last) * dim + column;
-            *coordinates = V::load_partial(&values[start..start + width]);
+            let from = &values[start..start + width];
+            *coordinates = if width == V::LANES { V::load(from) } else { V::load_partial(from) };
         }
         V::transpose(square);
     }

@@ -52,8 +52,7 @@ impl Function for Rastrigin {
         for &v in x {
             squares = v.mul_add(v, squares);
             // 1 - cos(2 pi v) = 2 sin(pi v)^2, without cancellation near the minimum.
-            let sine = v.sin_pi();
-            waves = sine.mul_add(sine, waves);
+            waves = waves + v.sin_pi_squared();
         }
         squares + waves * (2.0 * self.amplitude)
     }

@@ -287,7 +287,7 @@ impl Vector for VectorF32 {
     }
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        Self([0, 1].map(|i| unsafe {
+        Self(both!(i => unsafe {
             let biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent.0[i]), _mm256_set1_epi32(127));
             _mm256_mul_ps(self.0[i], _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
         }))
@@ -411,7 +411,7 @@ impl Words for WordsPair {
     }
     #[inline(always)]
     fn high_xor(self, other: Self, key: u32) -> Self {
-        Self([0, 1].map(|i| unsafe {
+        Self(both!(i => unsafe {
             let high = _mm256_shuffle_epi32::<0xf5>(self.0[i]);
             _mm256_xor_si256(_mm256_xor_si256(high, other.0[i]), _mm256_set1_epi64x(key as i64))
         }))

@@ -14,8 +14,9 @@ pub struct Coefficients {
     exp: &'static [f64],
     /// 2 atanh(s)/s in s^2, |s| <= (sqrt 2 - 1)/(sqrt 2 + 1).
     ln: &'static [f64],
-    /// pi as the nearest number of this precision and the remainder; the fused reduction by the first is exact.
-    pi_parts: [f64; 2],
+    /// pi as the nearest number of this precision, the nearest to the remainder, and so on; the fused reduction by the
+    /// first is exact.
+    pi_parts: [f64; 3],
     /// ln 2, likewise.
     ln2_parts: [f64; 2],
     /// Beyond this absolute value radians go to the standard library.
@@ -80,10 +81,10 @@ pub const F64: Coefficients = Coefficients {
         0.1531237773583146,
         0.1481128256774903,
     ],
-    pi_parts: [std::f64::consts::PI, 1.2246467991473532e-16],
+    pi_parts: [std::f64::consts::PI, 1.2246467991473532e-16, -2.9947698097183397e-33],
     ln2_parts: [std::f64::consts::LN_2, 2.3190468138462996e-17],
     largest_angle: 1e6,
-    exp_range: (709.78, -708.39),
+    exp_range: (709.782712893384, -708.3964185322641),
     least_normal: f64::MIN_POSITIVE,
     lift: 54.0,
 };
@@ -112,10 +113,10 @@ pub const F32: Coefficients = Coefficients {
     ],
     // error 8.6e-12
     ln: &[2.0000000000084017, 0.6666666524171239, 0.4000038585087392, 0.2853497625458691, 0.23617811358975918],
-    pi_parts: [std::f32::consts::PI as f64, -8.742278000372486e-8],
+    pi_parts: [std::f32::consts::PI as f64, -8.742277657347586e-8, -3.4302489988857658e-15],
     ln2_parts: [std::f32::consts::LN_2 as f64, -1.904654299957768e-9],
     largest_angle: 8e3,
-    exp_range: (88.72, -87.33),
+    exp_range: (88.72283, -87.33654),
     least_normal: f32::MIN_POSITIVE as f64,
     lift: 25.0,
 };

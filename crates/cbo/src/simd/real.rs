@@ -81,11 +81,10 @@ pub trait Real:
         result
     }
 
-    /// The power of a non-negative base with a real exponent; 0 for base 0.
+    /// The power of a non-negative base with a positive real exponent; NaN for a negative base.
     #[inline(always)]
     fn powf(self, exponent: f64) -> Self {
-        let zero = Self::constant(0.0);
-        zero.select_less(self, (self.ln() * exponent).exp(), zero)
+        (self.ln() * exponent).exp()
     }
 }
 

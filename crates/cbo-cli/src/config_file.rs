@@ -1,0 +1,230 @@
+//! `--config FILE`: TOML keys become flags, so that both mean the same by construction.
+
+use crate::error::CliError;
+use crate::values;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Which settings came from a file, and from which line.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    file: PathBuf,
+    lines: HashMap<String, usize>,
+}
+
+impl Origins {
+    /// A usage error about `field`, with file and line if that is where it came from.
+    pub fn blame(&self, field: &str, message: &str) -> CliError {
+        CliError::Usage(match self.lines.get(field) {
+            Some(line) => format!("{} line {line}: {message}", self.file.display()),
+            None => message.to_string(),
+        })
+    }
+}
+
+/// One entry of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The key, with dashes.
+    pub key: String,
+    /// The value as its flag would have it.
+    pub value: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// The matches of `command`'s subcommand with the settings of its `--config` file, if it has one, under those of the
+/// command line.
+pub fn merge(
+    command: &Command,
+    arguments: &[OsString],
+    matches: ArgMatches,
+) -> Result<(ArgMatches, Origins), CliError> {
+    let Some((name, given)) = matches.subcommand() else { return Ok((matches, Origins::default())) };
+    let Some(file) = given.try_get_one::<PathBuf>("config").ok().flatten().cloned() else {
+        return Ok((matches, Origins::default()));
+    };
+    let text = std::fs::read_to_string(&file).map_err(|e| {
+        CliError::Usage(format!("config file {}: cannot be read: {e}; give a readable TOML file", file.display()))
+    })?;
+    let in_line = |line: usize, message: &str| CliError::Usage(format!("{} line {line}: {message}", file.display()));
+    let subcommand = command.find_subcommand(name).unwrap_or(command);
+    let keys: Vec<&str> = keys(subcommand);
+    let entries = parse(&text, &keys).map_err(|e| in_line(e.line, &e.message))?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let from_command_line = |key: &str| {
+        let id = key.replace('-', "_");
+        matches!(given.value_source(&id), Some(ValueSource::CommandLine))
+    };
+    let program = arguments.first().cloned().unwrap_or_else(|| "cbo".into());
+    let mut flags: Vec<OsString> = vec![program, name.into()];
+    let head = flags.clone();
+    let mut lines = HashMap::new();
+    for Entry { key, value, line } in entries {
+        let value = rebase(&key, value, folder);
+        let flag: OsString = if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() };
+        // Alone, so that what is wrong with it can be told with its line.
+        let alone = head.iter().cloned().chain([flag.clone()]);
+        if let Err(error) = command.clone().try_get_matches_from(alone) {
+            return Err(in_line(line, &reason(&error, &key, &value)));
+        }
+        if !from_command_line(&key) {
+            lines.insert(key, line);
+            flags.push(flag);
+        }
+    }
+    // Arguments after the subcommand's name; there are none before it but flags of the program itself.
+    let place = arguments.iter().position(|a| a == name).map_or(arguments.len(), |i| i + 1);
+    flags.extend(arguments[place..].iter().cloned());
+    let merged = command.clone().try_get_matches_from(flags)?;
+    Ok((merged, Origins { file, lines }))
+}
+
+/// The keys that a command knows: its flags, and `objective`.
+fn keys(command: &Command) -> Vec<&str> {
+    let flags = command.get_arguments().filter_map(|arg| arg.get_long());
+    flags.filter(|flag| !["config", "help", "version"].contains(flag)).chain(["objective"]).collect()
+}
+
+/// The gist of a parser's complaint about one value.
+fn reason(error: &clap::Error, key: &str, value: &str) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let text = error.render().to_string();
+    let possible = text.lines().map(str::trim).find(|line| line.starts_with("[possible values"));
+    let cause = cause.or(possible.map(|p| p.trim_matches(['[', ']']).to_string()));
+    let gist =
+        cause.unwrap_or_else(|| text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string());
+    format!("{key} = {value}: {gist}")
+}
+
+/// Entries of a TOML text, in their order, each checked to be one of `keys`.
+pub fn parse(text: &str, keys: &[&str]) -> Result<Vec<Entry>, FileError> {
+    let line_of = |offset: usize| 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count();
+    let table = DeTable::parse(text).map_err(|e| {
+        let line = e.span().map_or(1, |span| line_of(span.start));
+        FileError { line, message: format!("not valid TOML: {}", e.message().lines().next().unwrap_or_default()) }
+    })?;
+    let mut found: Vec<_> = table.get_ref().iter().collect();
+    found.sort_by_key(|(key, _)| key.span().start);
+    let mut entries: Vec<Entry> = Vec::new();
+    for (key, value) in found {
+        let line = line_of(key.span().start);
+        let refuse = |message: String| Err(FileError { line, message });
+        let name = key.get_ref().replace('_', "-");
+        if !keys.contains(&name.as_str()) {
+            return refuse(format!("unknown key `{}`;{}", key.get_ref(), nearest(&name, keys)));
+        }
+        if entries.iter().any(|entry| entry.key == name) {
+            return refuse(format!("key `{}` is given twice; keep one", key.get_ref()));
+        }
+        match flag_text(value) {
+            Ok(value) => entries.push(Entry { key: name, value, line }),
+            Err(kind) => {
+                return refuse(format!(
+                    "key `{name}` has {kind} for a value; give a number, a string or an array of numbers"
+                ));
+            }
+        }
+    }
+    Ok(entries)
+}
+
+/// A value as the text of a flag; arrays become lists with commas. `Err` says what cannot be one.
+fn flag_text(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
+    match value.get_ref() {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(integer) => {
+            let radix = integer.radix();
+            let decimal = |text: &str| i128::from_str_radix(text, radix).map(|n| n.to_string());
+            Ok(if radix == 10 {
+                integer.as_str().to_string()
+            } else {
+                decimal(integer.as_str()).map_err(|_| "a huge number")?
+            })
+        }
+        DeValue::Float(float) => Ok(float.as_str().to_string()),
+        DeValue::Boolean(value) => Ok(value.to_string()),
+        DeValue::Datetime(_) => Err("a date"),
+        DeValue::Table(_) => Err("a table"),
+        DeValue::Array(items) => {
+            let number = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+                DeValue::Integer(_) | DeValue::Float(_) => flag_text(item),
+                _ => Err("an array of other things than numbers"),
+            };
+            Ok(items.iter().map(number).collect::<Result<Vec<_>, _>>()?.join(","))
+        }
+    }
+}
+
+fn nearest(name: &str, keys: &[&str]) -> String {
+    let close = keys.iter().min_by_key(|key| strsim::damerau_levenshtein(key, name));
+    match close.filter(|key| 2 * strsim::damerau_levenshtein(key, name) <= name.len()) {
+        Some(key) => format!(" did you mean `{key}`?"),
+        None => " the keys are the flags that `--help` shows".into(),
+    }
+}
+
+/// A relative path in a file starts from the folder of the file.
+fn rebase(key: &str, value: String, folder: &Path) -> String {
+    let moved = |path: &str| folder.join(path).to_string_lossy().into_owned();
+    match key {
+        "out" | "plot" | "history" | "animate" => moved(&value),
+        "init" => value.strip_prefix("file:").map(|path| format!("file:{}", moved(path))).unwrap_or(value),
+        "bounds" => match values::bounds(&value) {
+            Ok(values::BoundsSpec::File(_)) => moved(&value),
+            _ => value,
+        },
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &[&str] = &["dim", "max-evaluations", "shift", "seed", "alpha", "strict", "objective"];
+
+    #[test]
+    fn values_become_the_texts_of_flags() {
+        let text = "objective = 'sphere'\nmax_evaluations = 1_000\nshift = [1, -2.5]\nalpha = 1e15\nseed = 0x10\nstrict = true\n";
+        let entries = parse(text, KEYS).expect("six keys");
+        let got: Vec<_> = entries.iter().map(|e| (e.key.as_str(), e.value.as_str(), e.line)).collect();
+        let want = [
+            ("objective", "sphere", 1),
+            ("max-evaluations", "1000", 2),
+            ("shift", "1,-2.5", 3),
+            ("alpha", "1e15", 4),
+            ("seed", "16", 5),
+            ("strict", "true", 6),
+        ];
+        assert_eq!(got, want);
+        assert_eq!(parse("alpha = inf", KEYS).expect("infinity")[0].value, "inf");
+    }
+
+    #[test]
+    fn faults_name_line_and_remedy() {
+        let fault = |text: &str| parse(text, KEYS).unwrap_err();
+        assert_eq!(fault("dim = 2\n\nmax-evaluation = 3\n").line, 3);
+        assert!(fault("max-evaluation = 3").message.contains("did you mean `max-evaluations`?"));
+        assert!(fault("zzzzzzz = 3").message.contains("--help"));
+        assert!(fault("dim = 2\nmax_evaluations = 3\nmax-evaluations = 4").message.contains("twice"));
+        assert_eq!(fault("dim = 2\nseed =\n").line, 2);
+        assert!(fault("dim = 2\n[seed]\nx = 1\n").message.contains("a table"));
+        assert!(fault("shift = [[1]]").message.contains("array"));
+        assert!(fault("seed = 2020-01-01").message.contains("a date"));
+    }
+}

@@ -1,0 +1,75 @@
+//! How a command ends when it does not succeed: exit code and message.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum CliError {
+    /// The user asked for something impossible: exit code 2.
+    Usage(String),
+    /// Something failed underway: exit code 1.
+    Failed(String),
+    /// The command line could not be read (code 2), or help was asked for (code 0).
+    Clap(clap::Error),
+    /// Nobody reads the output any more: not worth a word.
+    ClosedOutput,
+    /// Ctrl-C, with the result already printed: exit code 130.
+    Interrupted,
+}
+
+impl CliError {
+    /// A usage error about one setting: what it is, its value, what would be right.
+    pub fn setting(field: &str, value: impl fmt::Display, remedy: impl fmt::Display) -> Self {
+        Self::Usage(format!("{field} = {value}: {remedy}"))
+    }
+
+    /// An output that cannot be written, found before the run.
+    pub fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::Usage(format!("cannot write {}: {error}; choose a place that can be written to", path.display()))
+    }
+
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Failed(_) => 1,
+            Self::Clap(error) => u8::try_from(error.exit_code()).unwrap_or(2),
+            Self::ClosedOutput => 0,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Says on stderr what happened (help goes to stdout).
+    pub fn print(&self) {
+        use std::io::Write;
+        match self {
+            Self::Usage(message) | Self::Failed(message) => {
+                // A closed stderr leaves nobody to tell.
+                let _ = writeln!(io::stderr(), "error: {message}");
+            }
+            Self::Clap(error) => {
+                let _ = error.print();
+            }
+            Self::ClosedOutput | Self::Interrupted => (),
+        }
+    }
+}
+
+impl From<clap::Error> for CliError {
+    fn from(error: clap::Error) -> Self {
+        Self::Clap(error)
+    }
+}
+
+/// Writes to stdout; a reader that went away is no failure.
+pub fn print(text: &str) -> Result<(), CliError> {
+    use std::io::Write;
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(CliError::ClosedOutput),
+        Err(e) => Err(CliError::Failed(format!("cannot write to stdout: {e}"))),
+    }
+}

@@ -1,0 +1,86 @@
+//! The command line of `cbo` as a library, so that its parts can be tested: flags and files in, runs and pictures out.
+//!
+//! [`run`] reads the command line and dispatches. A new command is a variant of [`Command`], a module with its arguments,
+//! and a line in [`run`].
+
+pub mod config_file;
+pub mod error;
+pub mod files;
+pub mod film;
+pub mod interrupt;
+pub mod landscape;
+pub mod list;
+pub mod minimize;
+pub mod numbers;
+pub mod options;
+pub mod plot;
+pub mod points;
+pub mod progress;
+pub mod result;
+pub mod settings;
+pub mod setup;
+pub mod success;
+pub mod values;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use config_file::Origins;
+use error::CliError;
+use std::ffi::OsString;
+
+const EXAMPLES: &str = "\
+Examples:
+  cbo minimize rastrigin --dim 20
+  cbo minimize --config run.toml --json
+  cbo success rastrigin --dim 20 --runs 100
+  cbo list
+
+Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
+
+/// Consensus-based optimization: a swarm of particles agrees on where the global minimum is.
+#[derive(Parser, Debug)]
+#[command(name = "cbo", version, about, after_help = EXAMPLES, args_override_self = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Minimise a benchmark function
+    Minimize(minimize::MinimizeArgs),
+    /// Measure how often a minimum is found, over many seeds
+    Success(success::SuccessArgs),
+    /// Show the benchmark functions: formula, domain, minimum
+    List(list::ListArgs),
+}
+
+/// The whole command line, with help texts complete.
+pub fn command() -> clap::Command {
+    Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete)
+}
+
+/// Reads the command line and, under it, the file that `--config` names.
+pub fn parse(arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
+    let command = command();
+    let matches = command.clone().try_get_matches_from(arguments)?;
+    let (matches, origins) = config_file::merge(&command, arguments, matches)?;
+    Ok((Cli::from_arg_matches(&matches)?, origins))
+}
+
+/// Runs the command line; returns the exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let outcome = parse(&arguments).and_then(|(cli, origins)| match cli.command {
+        Command::Minimize(args) => minimize::run(&args, &origins),
+        Command::Success(args) => success::run(&args, &origins),
+        Command::List(args) => list::run(&args),
+    });
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            error.print();
+            error.code()
+        }
+    }
+}

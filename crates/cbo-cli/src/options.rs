@@ -1,0 +1,202 @@
+//! The flags that describe a run, one for every setting of the engine and of the problem.
+//!
+//! No default is repeated here: an absent flag leaves [`CboConfig::default`] alone, and `--help` shows what that says.
+
+use crate::settings;
+use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
+use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Reduction, Scheme, Sigma, Update};
+use clap::Args;
+use std::path::PathBuf;
+
+/// A flag that may be alone (`--strict`) or have a value (`--strict=false`), as TOML keys do.
+macro_rules! yes_or_no {
+    () => {
+        "true"
+    };
+}
+
+/// What is minimised, and how.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunOptions {
+    /// The function to minimise; `cbo list` shows all
+    #[arg(value_name = "FUNCTION")]
+    pub objective: Option<String>,
+
+    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags given here win, and
+    /// relative paths in the file start from its folder
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Number of coordinates; functions that have only one dimension need none
+    #[arg(long, value_name = "D", value_parser = values::size, help_heading = "Problem")]
+    pub dim: Option<usize>,
+    /// Moves the minimiser: by one number, by one for each coordinate (1;2;3), or to a `random` place of the seed
+    #[arg(long, value_name = "VALUE|random", value_parser = values::shift, help_heading = "Problem")]
+    pub shift: Option<ShiftSpec>,
+    /// Turns the function about its minimiser by the random matrix of this seed, or of the run's seed (`random`)
+    #[arg(long, value_name = "SEED|random", value_parser = values::rotate, help_heading = "Problem")]
+    pub rotate: Option<RotateSpec>,
+    /// Height of Rastrigin's ripples: 2.5 in the papers on consensus, 10 the classic
+    #[arg(long, value_name = "A", value_parser = values::number, help_heading = "Problem")]
+    pub amplitude: Option<f64>,
+    /// Condition number of the ellipsoid
+    #[arg(long, value_name = "C", value_parser = values::number, help_heading = "Problem")]
+    pub condition: Option<f64>,
+    /// The box of the particles: LOW,HIGH (each one number, or one for each coordinate: -1;-2,1;2), a file with a pair a
+    /// line, or `off` [default: the domain of functions that are defined nowhere else, off for others]
+    #[arg(long, value_name = "LOW,HIGH|FILE", value_parser = values::bounds, help_heading = "Problem")]
+    pub bounds: Option<BoundsSpec>,
+    /// What happens at the bounds: reflect, clip, or none (bounds serve for the start only)
+    #[arg(long, value_name = "HOW", value_parser = values::bound_handling, help_heading = "Problem")]
+    pub bound_handling: Option<BoundHandling>,
+    /// Where particles start: normal:MEAN,VARIANCE, uniform:LOW,HIGH (each one number, or one for each coordinate:
+    /// normal:2;0;0,1) or file:PATH (CSV or NPY, a point a row) [default: uniform on the bounds or the domain]
+    #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
+    pub init: Option<InitSpec>,
+
+    /// Number of particles N [with --init file: as many as points]
+    #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
+    pub particles: Option<usize>,
+    /// Drift towards the consensus point
+    #[arg(long, value_name = "LAMBDA", value_parser = values::number, help_heading = "Dynamics")]
+    pub lambda: Option<f64>,
+    /// Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START / log2(k + 2))
+    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, help_heading = "Dynamics")]
+    pub sigma: Option<Sigma>,
+    /// Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), geometric:START,FACTOR[,CAP][,step|epoch] or
+    /// log:START[,step|epoch] (START log2(k + 2))
+    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, help_heading = "Dynamics")]
+    pub alpha: Option<Alpha>,
+    /// Time step
+    #[arg(long, value_name = "DT", value_parser = values::number, help_heading = "Dynamics")]
+    pub dt: Option<f64>,
+    /// Kind of noise: anisotropic or isotropic
+    #[arg(long, value_name = "KIND", value_parser = values::diffusion, help_heading = "Dynamics")]
+    pub diffusion: Option<Diffusion>,
+    /// Time discretisation: euler-maruyama or drift-first
+    #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
+    pub scheme: Option<Scheme>,
+    /// Particles evaluated in a step, a divisor of N; `off` for all
+    #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
+    pub batch: Option<Switch<usize>>,
+    /// Which particles move when --batch is given: full (all) or partial (the batch)
+    #[arg(long, value_name = "WHICH", value_parser = values::update, help_heading = "Dynamics")]
+    pub update: Option<Update>,
+    /// Kicks the swarm by plain noise when the consensus point moved less than this; `off` for never
+    #[arg(long, value_name = "TOLERANCE|off", value_parser = values::number_or_off, help_heading = "Dynamics")]
+    pub kick: Option<Switch<f64>>,
+    /// Keeps the consensus point at the `minimiser` or at x1,x2,...: for tests of the theory
+    #[arg(long, value_name = "POINT", value_parser = values::freeze, help_heading = "Dynamics")]
+    pub freeze: Option<FreezeSpec>,
+    /// Steps in an epoch [off: one round of particle batches]
+    #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "Dynamics")]
+    pub epoch_steps: Option<Switch<u64>>,
+    /// Shrinks the swarm with its variance, once an epoch: on, off or STRENGTH,LEAST
+    #[arg(long, value_name = "HOW", value_parser = values::reduction, help_heading = "Dynamics")]
+    pub reduction: Option<Switch<Reduction>>,
+
+    /// Stop after so many steps
+    #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "When to stop")]
+    pub steps: Option<Switch<u64>>,
+    /// Stop at this time, instead of --steps
+    #[arg(long, value_name = "T", value_parser = values::number_or_off, help_heading = "When to stop")]
+    pub time: Option<Switch<f64>>,
+    /// Stop before more evaluations than this are spent
+    #[arg(long, value_name = "COUNT", value_parser = values::count_or_off, help_heading = "When to stop")]
+    pub max_evaluations: Option<Switch<u64>>,
+    /// Stop after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = values::number_or_off, help_heading = "When to stop")]
+    pub max_seconds: Option<Switch<f64>>,
+    /// Stop when a value this low is found
+    #[arg(long, value_name = "VALUE", value_parser = values::number_or_off, help_heading = "When to stop")]
+    pub target: Option<Switch<f64>>,
+    /// Stop when the swarm is smaller than this, in the maximum norm
+    #[arg(long, value_name = "LENGTH", value_parser = values::number_or_off, help_heading = "When to stop")]
+    pub diameter: Option<Switch<f64>>,
+    /// Stop when the best value did not improve over so many steps
+    #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "When to stop")]
+    pub stagnation: Option<Switch<u64>>,
+
+    /// Seed of everything random; 0 is a seed like any other
+    #[arg(long, value_name = "SEED", value_parser = values::count, help_heading = "Computation")]
+    pub seed: Option<u64>,
+    /// Threads; 0 for one a core. Results do not depend on it
+    #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
+    pub threads: Option<usize>,
+    /// Precision of positions and energies
+    #[arg(long, value_name = "PRECISION", help_heading = "Computation")]
+    pub precision: Option<Precision>,
+    /// Makes the first failed evaluation (NaN) an error
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+          hide_possible_values = true, help_heading = "Computation")]
+    pub strict: Option<bool>,
+
+    /// One JSON object on stdout, and nothing else there. Numbers that are not finite are the strings "inf", "-inf", "nan"
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+          hide_possible_values = true, help_heading = "Output")]
+    pub json: Option<bool>,
+    /// No progress bar, no warnings
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+          hide_possible_values = true, help_heading = "Output")]
+    pub quiet: Option<bool>,
+}
+
+impl RunOptions {
+    /// Writes what was given over `config`. The initial law, the bounds and the frozen point need the problem and are
+    /// left to [`crate::setup`].
+    pub fn apply(&self, config: &mut CboConfig) {
+        /// Sets fields from plain options and from switches.
+        macro_rules! set {
+            ($($field:ident),*; $($switch:ident),*) => {
+                $(if let Some(value) = self.$field { config.$field = value; })*
+                $(if let Some(Switch(value)) = self.$switch { config.$switch = value; })*
+            };
+        }
+        // The two say the same thing: one given replaces the other's default.
+        if self.time.is_some() && self.steps.is_none() {
+            config.steps = None;
+        }
+        if self.steps.is_some() && self.time.is_none() {
+            config.time = None;
+        }
+        // A frozen point never moves: the kick makes sense only if asked for.
+        if matches!(self.freeze, Some(FreezeSpec::At(_) | FreezeSpec::Minimiser)) {
+            config.kick = None;
+        }
+        set!(particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
+             batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
+    }
+
+    /// Whether one JSON object is wanted.
+    pub fn json(&self) -> bool {
+        self.json.unwrap_or(false)
+    }
+
+    /// Whether the user wants no progress and no warnings.
+    pub fn quiet(&self) -> bool {
+        self.quiet.unwrap_or(false)
+    }
+}
+
+/// Completes a command: defaults of the engine in the help texts, and values that may begin with a minus sign.
+pub fn complete(command: clap::Command) -> clap::Command {
+    let defaults = settings::of_config(&CboConfig::default(), "FILE");
+    command.mut_args(|arg| {
+        let takes_value = arg.get_long().is_some() && arg.get_num_args().is_none_or(|n| n.takes_values());
+        let arg = if takes_value && !arg.is_require_equals_set() { arg.allow_hyphen_values(true) } else { arg };
+        // What the problem decides has its default in words.
+        let default =
+            defaults.iter().find(|(key, _)| arg.get_long() == Some(key) && !["init", "bounds", "strict"].contains(key));
+        match (default, arg.get_help()) {
+            (Some((_, text)), Some(help)) => {
+                let shown = if *text == "off" && arg.get_long() == Some("steps") {
+                    format!("{help} [default: {} unless another limit is given]", cbo::DEFAULT_STEPS)
+                } else {
+                    format!("{help} [default: {text}]")
+                };
+                arg.help(shown)
+            }
+            _ => arg,
+        }
+    })
+}

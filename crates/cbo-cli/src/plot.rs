@@ -1,0 +1,256 @@
+//! Pictures: the only module that knows the plotting library. Colours are those of Okabe and Ito, which colour-blind people
+//! can tell apart.
+
+use crate::error::CliError;
+use crate::film::Snapshot;
+pub use crate::landscape::Landscape;
+use crate::landscape::Relief;
+use cbo::Record;
+use cbo_problems::Problem;
+use kuva::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+
+const BLACK: &str = "#000000";
+const ORANGE: &str = "#E69F00";
+const BLUE: &str = "#0072B2";
+const VERMILLION: &str = "#D55E00";
+const PURPLE: &str = "#CC79A7";
+const GREEN: &str = "#009E73";
+
+/// Pixels of PNG a unit of SVG.
+const SCALE: f32 = 2.0;
+
+/// A kind of picture file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Vectors.
+    Svg,
+    /// Pixels.
+    Png,
+}
+
+impl Format {
+    /// The format that the name of a file asks for.
+    pub fn of(path: &Path) -> Result<Self, String> {
+        match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+            Some("svg") => Ok(Self::Svg),
+            Some("png") => Ok(Self::Png),
+            _ => Err(format!("plot = {}: the name must end in .svg or .png", path.display())),
+        }
+    }
+}
+
+/// One panel: what is drawn, and its frame.
+type Panel = (Vec<Plot>, Layout);
+
+/// Energy and spread over time, and the swarm at its start and end where the landscape can be drawn.
+pub fn overview(
+    problem: &Problem,
+    records: &[Record],
+    swarm: Option<(&Landscape, (&Snapshot, &Snapshot))>,
+    format: Format,
+) -> Result<Vec<u8>, CliError> {
+    let mut panels = vec![energy_panel(problem, records), spread_panel(records)];
+    let mut figure = match swarm {
+        Some(_) => Figure::new(2, 2).with_structure(vec![vec![0], vec![1, 3], vec![2]]).with_figure_size(1120.0, 640.0),
+        None => Figure::new(1, 2).with_figure_size(1120.0, 420.0),
+    };
+    if let Some((landscape, (start, end))) = swarm {
+        panels.insert(1, overview_swarm(problem, landscape, records, start, end));
+    }
+    let (plots, layouts) = panels.into_iter().unzip();
+    figure = figure.with_plots(plots).with_layouts(layouts).with_title(title(problem)).with_title_size(16);
+    render(&figure.render(), format)
+}
+
+/// One frame of an animation, as PNG: the swarm and the way of the consensus point so far.
+pub fn frame(problem: &Problem, landscape: &Landscape, now: &Snapshot, past: &[Snapshot]) -> Result<Vec<u8>, CliError> {
+    let path: Vec<[f64; 2]> = past.iter().map(|s| s.consensus).collect();
+    let swarms = [(&now.points[..], BLUE, "particles")];
+    let (plots, layout) = swarm_panel(problem, landscape, &swarms, &path);
+    // Of fixed width, so that the title does not jump.
+    let heading = format!("{}, time {:.2}", title(problem), now.time);
+    let layout = layout.with_title(heading).with_title_size(14).with_width(560.0).with_height(560.0);
+    render(&render_multiple(plots, layout), Format::Png)
+}
+
+fn title(problem: &Problem) -> String {
+    format!(
+        "{} in {} {}",
+        problem.description(),
+        problem.dim(),
+        if problem.dim() == 1 { "dimension" } else { "dimensions" }
+    )
+}
+
+fn render(scene: &kuva::render::render::Scene, format: Format) -> Result<Vec<u8>, CliError> {
+    match format {
+        Format::Svg => Ok(SvgBackend::new().render_scene(scene).into_bytes()),
+        Format::Png => PngBackend::new()
+            .with_scale(SCALE)
+            .render_scene(scene)
+            .map_err(|e| CliError::Failed(format!("the picture could not be drawn: {e}"))),
+    }
+}
+
+/// A curve over time, in decades.
+struct Curve {
+    points: Vec<(f64, f64)>,
+    line: LinePlot,
+}
+
+impl Curve {
+    fn named(self, name: &str) -> Self {
+        Self { line: self.line.with_legend(name), ..self }
+    }
+}
+
+/// A curve of positive values; decades have no place for others.
+fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> Option<Curve> {
+    let positive = points.filter(|(_, y)| *y > 0.0 && y.is_finite());
+    let points: Vec<(f64, f64)> = positive.map(|(t, y)| (t, y.log10())).collect();
+    let line = LinePlot::new().with_color(colour).with_stroke_width(width).with_data(points.clone());
+    (points.len() > 1).then_some(Curve { points, line })
+}
+
+/// A panel of curves over time; if there is nothing to draw, an empty one that says so.
+///
+/// The axis is logarithmic by our own hand: the library's ends at 1e-10.
+fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
+    let decades = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
+    let (low, high) = range(decades());
+    let mut plots: Vec<Plot> = curves.into_iter().map(|c| c.line.into()).collect();
+    if plots.is_empty() {
+        let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0), (1.0, 1.0)]);
+        plots.push(invisible.with_legend(nothing).into());
+    }
+    let mut layout = Layout::auto_from_plots(&plots)
+        .with_x_label("time")
+        .with_y_label(label)
+        .with_y_tick_format(TickFormat::Custom(Arc::new(decade)))
+        .with_legend_position(LegendPosition::InsideTopRight);
+    if high - low >= 1.0 {
+        let (low, high) = (low.floor(), high.ceil());
+        layout = layout.with_y_axis_min(low).with_y_axis_max(high).with_y_tick_step(((high - low) / 10.0).ceil());
+    }
+    (plots, layout)
+}
+
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}
+
+/// The label of 10^exponent.
+fn decade(exponent: f64) -> String {
+    let whole = exponent.round();
+    match (exponent - whole).abs() < 1e-6 {
+        true if !(-2.0..=3.0).contains(&whole) => format!("1e{whole}"),
+        true => format!("{}", 10f64.powi(whole as i32)),
+        false => format!("{:.2e}", 10f64.powf(exponent)),
+    }
+}
+
+fn energy_panel(problem: &Problem, records: &[Record]) -> Panel {
+    let minimum = problem.minimum();
+    let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (r.time, pick(r) - minimum));
+    // The thin line above the thick one: for long stretches they are the same.
+    let best = curve(energies(|r| r.best), BLUE, 3.4).map(|c| c.named("best value so far"));
+    let least = curve(energies(|r| r.least), ORANGE, 1.3).map(|c| c.named("least energy of the step"));
+    let curves = best.into_iter().chain(least).collect();
+    over_time(curves, "energy above the minimum", "the minimum was found at once")
+}
+
+fn spread_panel(records: &[Record]) -> Panel {
+    let spread = curve(records.iter().map(|r| (r.time, r.spread)), GREEN, 1.8);
+    over_time(spread.into_iter().collect(), "rms distance to the mean", "the swarm was one point from the start")
+}
+
+fn overview_swarm(
+    problem: &Problem,
+    landscape: &Landscape,
+    records: &[Record],
+    start: &Snapshot,
+    end: &Snapshot,
+) -> Panel {
+    let place = |x: &Vec<f64>| [x.first().copied().unwrap_or(f64::NAN), x.get(1).copied().unwrap_or(0.0)];
+    let path: Vec<[f64; 2]> = records.iter().map(|r| place(&r.consensus)).chain([end.consensus]).collect();
+    let swarms = [(&start.points[..], BLUE, "start"), (&end.points[..], VERMILLION, "end")];
+    swarm_panel(problem, landscape, &swarms, &path)
+}
+
+/// Particles in their landscape, the way of the consensus point, and the minimisers.
+fn swarm_panel(
+    problem: &Problem,
+    landscape: &Landscape,
+    swarms: &[(&[[f64; 2]], &str, &str)],
+    path: &[[f64; 2]],
+) -> Panel {
+    let flat = landscape.view.len() == 1;
+    // In one dimension a point is drawn at its height.
+    let place = |p: &[f64; 2]| (p[0], if flat { problem.value(&p[..1]) } else { p[1] });
+    let shown = |points: &[[f64; 2]]| -> Vec<(f64, f64)> {
+        points.iter().filter(|p| landscape.shows(p)).map(place).filter(|(_, y)| y.is_finite()).collect()
+    };
+    let mut plots: Vec<Plot> = vec![ground(landscape)];
+    // Below the particles: at the end all of them may be there.
+    let minimisers: Vec<[f64; 2]> =
+        problem.minimisers().iter().map(|m| [m[0], m.get(1).copied().unwrap_or(0.0)]).collect();
+    let star = ScatterPlot::new().with_color(PURPLE).with_size(11.0).with_marker(MarkerShape::Star);
+    plots.push(star.with_data(shown(&minimisers)).with_legend("minimiser").into());
+    for (points, colour, name) in swarms {
+        let dots = ScatterPlot::new().with_color(*colour).with_size(2.6).with_marker_opacity(0.8).with_legend(*name);
+        plots.push(dots.with_data(shown(points)).into());
+    }
+    let way = shown(path);
+    if way.len() > 1 && !flat {
+        plots.push(
+            LinePlot::new().with_data(way).with_color(BLACK).with_stroke_width(1.6).with_legend("consensus").into(),
+        );
+    } else if let Some(last) = way.last() {
+        let dot = ScatterPlot::new().with_color(BLACK).with_size(5.0).with_marker(MarkerShape::Diamond);
+        plots.push(dot.with_data([*last]).with_legend("consensus").into());
+    }
+    let mut layout = Layout::auto_from_plots(&plots)
+        .with_x_axis_min(landscape.view[0].0)
+        .with_x_axis_max(landscape.view[0].1)
+        .with_x_label(if flat { "x" } else { "x1" })
+        .with_y_label(if flat { "energy" } else { "x2" })
+        .with_show_grid(false)
+        .with_legend_box(false)
+        .with_legend_position(LegendPosition::OutsideBottomColumns);
+    // Heights have no unit that a bar of greys could tell.
+    layout.show_colorbar = false;
+    let (low, high) = match &landscape.relief {
+        Relief::Map(_) => landscape.view[1],
+        Relief::Curve(points) => {
+            let (low, high) = range(points.iter().map(|p| p.1));
+            let margin = 0.05 * (high - low).max(f64::MIN_POSITIVE);
+            (low - margin, high + margin)
+        }
+    };
+    let layout = layout.with_y_axis_min(low).with_y_axis_max(high);
+    (plots, layout)
+}
+
+/// The curve of a function of one coordinate, the map of one of two.
+fn ground(landscape: &Landscape) -> Plot {
+    let rows = match &landscape.relief {
+        Relief::Curve(points) => {
+            return LinePlot::new().with_data(points.clone()).with_color("#999999").with_stroke_width(1.5).into();
+        }
+        Relief::Map(rows) => rows.clone(),
+    };
+    // Greys, the valleys darkest: colours are for what moves.
+    let grey = |t: f64| {
+        let level = (140.0 + 110.0 * t.clamp(0.0, 1.0)) as u8;
+        format!("#{level:02x}{level:02x}{level:02x}")
+    };
+    Heatmap::new()
+        .with_data(rows)
+        .with_x_range(landscape.view[0].0, landscape.view[0].1)
+        .with_y_range(landscape.view[1].0, landscape.view[1].1)
+        .with_cell_size(1.0)
+        .with_color_map(ColorMap::Custom(Arc::new(grey)))
+        .into()
+}

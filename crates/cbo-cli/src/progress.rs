@@ -1,0 +1,90 @@
+//! The progress bar: on a terminal only, and seldom enough to cost nothing.
+
+use crate::numbers::short;
+use cbo::{CboConfig, DEFAULT_STEPS, Scalar, StepReport};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+
+/// Seconds between two updates.
+const INTERVAL: f64 = 0.05;
+
+/// Ticks of a full bar.
+const FULL: u64 = 1000;
+
+/// A bar for one run.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    last_step: Option<u64>,
+    max_evaluations: Option<u64>,
+    max_seconds: Option<f64>,
+    shown: f64,
+}
+
+impl Progress {
+    /// A bar for a run of these settings; `None` where nobody would see it.
+    pub fn new(config: &CboConfig, wanted: bool) -> Option<Self> {
+        let bar = bar(FULL, wanted)?;
+        let CboConfig { steps, time, dt, max_evaluations, max_seconds, .. } = *config;
+        let limited = max_evaluations.is_some() || max_seconds.is_some();
+        let last_step = steps.or(time.map(|t| (t / dt).round() as u64)).or((!limited).then_some(DEFAULT_STEPS));
+        Some(Self { bar, last_step, max_evaluations, max_seconds, shown: 0.0 })
+    }
+
+    /// Shows a step, if the last one shown is long enough ago.
+    pub fn show<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
+        if step.seconds - self.shown < INTERVAL {
+            return;
+        }
+        self.shown = step.seconds;
+        let done = self.fraction(step.step, step.evaluations, step.seconds);
+        let left = step.seconds * (1.0 - done) / done.max(1e-9);
+        self.bar.set_position((done * FULL as f64) as u64);
+        self.bar.set_message(format!(
+            "step {}, best {}, {} evaluations/s, {} left",
+            step.step,
+            short(step.best.value),
+            short(step.evaluations as f64 / step.seconds),
+            duration(left)
+        ));
+    }
+
+    /// The part of the run that is done, by the limit that comes first.
+    fn fraction(&self, step: u64, evaluations: u64, seconds: f64) -> f64 {
+        let parts = [
+            self.last_step.map(|n| step as f64 / n.max(1) as f64),
+            self.max_evaluations.map(|n| evaluations as f64 / n.max(1) as f64),
+            self.max_seconds.map(|s| seconds / s),
+        ];
+        parts.into_iter().flatten().fold(0.0, f64::max).min(1.0)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A bar of `length` ticks on stderr; `None` if it is not wanted or stderr is not a terminal.
+pub fn bar(length: u64, wanted: bool) -> Option<ProgressBar> {
+    if !wanted || !stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(20));
+    // The template is a constant; if it were wrong, indicatif's own would do.
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}% {msg}") {
+        bar.set_style(style);
+    }
+    Some(bar)
+}
+
+/// Seconds in words: `12 s`, `3 min`, `2 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s if s < 1e7 => format!("{:.0} h", s / 3600.0),
+        _ => "a long time".into(),
+    }
+}

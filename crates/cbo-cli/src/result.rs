@@ -1,0 +1,144 @@
+//! The result of a run: one JSON object, or a few lines for people.
+
+use crate::numbers::{Number, grouped, numbers, point, short};
+use crate::values::Precision;
+use cbo::{CboConfig, RunReport, Scalar, StopReason};
+use cbo_problems::Problem;
+use serde::Serialize;
+
+/// What is told of a run, in the order of the JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The function, with parameters, shift and rotation in words.
+    pub objective: String,
+    /// Number of coordinates.
+    pub dim: usize,
+    /// The best point ever evaluated.
+    pub x: Vec<Number>,
+    /// Its value.
+    pub value: Number,
+    /// The consensus point at the end.
+    pub consensus: Vec<Number>,
+    /// Its value.
+    pub consensus_value: Number,
+    /// The known minimum.
+    pub minimum: Number,
+    /// Distance of the best point to the nearest minimiser, in the maximum norm.
+    pub distance: Number,
+    /// Evaluations spent.
+    pub evaluations: u64,
+    /// Those without a value (NaN).
+    pub failed_evaluations: u64,
+    /// Those outside the domain (infinity).
+    pub infeasible_evaluations: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Time of the dynamics.
+    pub time: Number,
+    /// Why the run ended.
+    pub stop: &'static str,
+    /// The last alpha.
+    pub alpha: Number,
+    /// The last sigma.
+    pub sigma: Number,
+    /// Particles at the end.
+    pub particles: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Precision.
+    pub precision: &'static str,
+    /// Threads allowed.
+    pub threads: usize,
+    /// Seconds that the run took.
+    pub seconds: Number,
+}
+
+impl Summary {
+    /// Sums a run up; `interrupted` if the user ended it.
+    pub fn new<T: Scalar>(
+        problem: &Problem,
+        config: &CboConfig,
+        precision: Precision,
+        report: &RunReport<T>,
+        interrupted: bool,
+    ) -> Self {
+        let double = |x: &[T]| x.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
+        let (best, consensus) = (double(&report.best.x), double(&report.consensus.x));
+        Self {
+            objective: problem.description().to_string(),
+            dim: problem.dim(),
+            x: numbers(&best),
+            value: Number(report.best.value),
+            consensus: numbers(&consensus),
+            consensus_value: Number(report.consensus.value),
+            minimum: Number(problem.minimum()),
+            distance: Number(problem.distance_to_minimiser(&best)),
+            evaluations: report.evaluations,
+            failed_evaluations: report.failed_evaluations,
+            infeasible_evaluations: report.infeasible_evaluations,
+            steps: report.steps,
+            time: Number(report.time),
+            stop: if interrupted && report.stop == StopReason::Observer { "interrupt" } else { report.stop.name() },
+            alpha: Number(report.alpha),
+            sigma: Number(report.sigma),
+            particles: report.ensemble.len(),
+            seed: report.seed,
+            precision: precision.name(),
+            threads: threads(config.threads),
+            seconds: Number(report.seconds),
+        }
+    }
+
+    /// A few lines for people.
+    pub fn lines(&self) -> String {
+        let double = |x: &[Number]| x.iter().map(|v| v.0).collect::<Vec<_>>();
+        let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
+        let mut rows = vec![
+            ("minimised", format!("{} in {} {dims}, {} particles", self.objective, self.dim, self.particles)),
+            ("best value", format!("{} (known minimum {})", short(self.value.0), short(self.minimum.0))),
+            ("at x", point(&double(&self.x))),
+            ("distance", format!("{} to the nearest minimiser (maximum norm)", short(self.distance.0))),
+            ("consensus", format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
+            ("evaluations", grouped(self.evaluations) + &self.without_value()),
+            ("stopped", format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop))),
+            ("seconds", short(self.seconds.0)),
+        ];
+        if self.dim > 6 {
+            rows.push(("hint", "--json prints all coordinates".into()));
+        }
+        rows.iter().map(|(name, text)| format!("{name:<12} {text}\n")).collect()
+    }
+
+    fn without_value(&self) -> String {
+        let mut words = Vec::new();
+        if self.failed_evaluations > 0 {
+            words.push(format!("{} failed", grouped(self.failed_evaluations)));
+        }
+        if self.infeasible_evaluations > 0 {
+            words.push(format!("{} infeasible", grouped(self.infeasible_evaluations)));
+        }
+        if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    }
+}
+
+fn steps(count: u64) -> String {
+    if count == 1 { "1 step".into() } else { format!("{} steps", grouped(count)) }
+}
+
+/// The threads that a setting allows.
+pub fn threads(setting: usize) -> usize {
+    if setting > 0 { setting } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+}
+
+fn in_words(stop: &str) -> &str {
+    match stop {
+        "steps" => "all steps are done",
+        "evaluations" => "the evaluations allowed are spent",
+        "seconds" => "the time allowed is up",
+        "target" => "the target value is reached",
+        "diameter" => "the swarm is as small as asked for",
+        "stagnation" => "the best value no longer improves",
+        "interrupt" => "Ctrl-C",
+        other => other,
+    }
+}

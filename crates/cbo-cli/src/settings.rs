@@ -1,0 +1,105 @@
+//! Settings as text: every key of a run with the value that its flag would read back.
+
+use crate::setup::Setup;
+use crate::values::{RotateSpec, ShiftSpec, text};
+use cbo::{CboConfig, Coordinates};
+
+/// Every setting of the engine, keys as the flags have them. Given initial points are said to be in the file `points`.
+pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)> {
+    // No `..`: a new field of the engine is not forgotten here.
+    let CboConfig {
+        particles,
+        lambda,
+        sigma,
+        alpha,
+        dt,
+        diffusion,
+        scheme,
+        init,
+        batch,
+        update,
+        kick,
+        freeze,
+        bounds,
+        bound_handling,
+        epoch_steps,
+        reduction,
+        steps,
+        time,
+        max_evaluations,
+        max_seconds,
+        target,
+        diameter,
+        stagnation,
+        seed,
+        threads,
+        strict,
+    } = config;
+    let whole = |n: u64| n.to_string();
+    let off = || "off".to_string();
+    vec![
+        ("bounds", bounds.as_ref().map_or_else(off, |b| text::bounds(b))),
+        ("bound-handling", text::bound_handling(*bound_handling)),
+        ("init", text::init(init, points)),
+        ("particles", particles.to_string()),
+        ("lambda", text::number(*lambda)),
+        ("sigma", text::sigma(sigma)),
+        ("alpha", text::alpha(alpha)),
+        ("dt", text::number(*dt)),
+        ("diffusion", text::diffusion(*diffusion)),
+        ("scheme", text::scheme(*scheme)),
+        ("batch", text::optional(*batch, |n| n.to_string())),
+        ("update", text::update(*update)),
+        ("kick", text::optional(*kick, text::number)),
+        ("freeze", freeze.as_ref().map_or_else(off, |x| point(x))),
+        ("epoch-steps", text::optional(*epoch_steps, whole)),
+        ("reduction", text::optional(*reduction, text::reduction)),
+        ("steps", text::optional(*steps, whole)),
+        ("time", text::optional(*time, text::number)),
+        ("max-evaluations", text::optional(*max_evaluations, whole)),
+        ("max-seconds", text::optional(*max_seconds, text::number)),
+        ("target", text::optional(*target, text::number)),
+        ("diameter", text::optional(*diameter, text::number)),
+        ("stagnation", text::optional(*stagnation, whole)),
+        ("seed", seed.to_string()),
+        ("threads", threads.to_string()),
+        ("strict", strict.to_string()),
+    ]
+}
+
+/// A TOML file that repeats the run. Given initial points are said to be in the file `points`.
+pub fn to_toml(setup: &Setup, points: &str) -> String {
+    let spec = &setup.problem;
+    let mut entries = vec![("objective", spec.name.to_string()), ("dim", spec.dim.to_string())];
+    entries.extend(spec.amplitude.map(|a| ("amplitude", text::number(a))));
+    entries.extend(spec.condition.map(|c| ("condition", text::number(c))));
+    entries.extend(spec.shift.as_ref().map(|shift| match shift {
+        ShiftSpec::Random => ("shift", "random".into()),
+        // Not shortened where all are the same: the description of the problem should stay the same too.
+        ShiftSpec::By(Coordinates::Each(amounts)) => ("shift", point(amounts)),
+        ShiftSpec::By(Coordinates::All(amount)) => ("shift", text::number(*amount)),
+    }));
+    entries.extend(spec.rotate.map(|rotate| match rotate {
+        RotateSpec::Random => ("rotate", "random".into()),
+        RotateSpec::Seed(seed) => ("rotate", seed.to_string()),
+    }));
+    entries.extend(of_config(&setup.config, points));
+    entries.push(("precision", setup.precision.name().into()));
+    let mut toml = String::from("# Repeat this run with: cbo minimize --config config.toml\n");
+    for (key, value) in entries {
+        toml += &format!("{key} = {}\n", literal(&value));
+    }
+    toml
+}
+
+/// The coordinates of a point, each written out.
+fn point(x: &[f64]) -> String {
+    x.iter().map(|v| text::number(*v)).collect::<Vec<_>>().join(",")
+}
+
+/// The text as a TOML number or boolean where it is one, else as a string.
+fn literal(text: &str) -> String {
+    let plain = text.parse::<i64>().is_ok() || text == "true" || text == "false";
+    let float = text.parse::<f64>().is_ok_and(f64::is_finite) && text.contains(['.', 'e']);
+    if plain || float { text.to_string() } else { toml::Value::String(text.into()).to_string() }
+}

@@ -1,0 +1,299 @@
+//! From flags to a checked run: the problem, the configuration, and the warnings that belong to them.
+
+use crate::config_file::Origins;
+use crate::error::CliError;
+use crate::options::RunOptions;
+use crate::points::{self, PointsError};
+use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
+use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme};
+use cbo_problems::{Problem, ProblemError, Shift};
+use std::path::Path;
+
+/// A problem, still to be built for a seed (which decides random shifts and rotations).
+#[derive(Clone, Debug)]
+pub struct ProblemSpec {
+    /// Name of the function.
+    pub name: &'static str,
+    /// Number of coordinates.
+    pub dim: usize,
+    /// Rastrigin's amplitude, if given.
+    pub amplitude: Option<f64>,
+    /// The ellipsoid's condition, if given.
+    pub condition: Option<f64>,
+    /// The shift, if there is one.
+    pub shift: Option<ShiftSpec>,
+    /// The rotation, if there is one.
+    pub rotate: Option<RotateSpec>,
+}
+
+impl ProblemSpec {
+    /// The problem for a run with this seed.
+    pub fn build(&self, seed: u64) -> Result<Problem, ProblemError> {
+        let mut builder = Problem::builder(self.name).dim(self.dim);
+        for (name, value) in [("amplitude", self.amplitude), ("condition", self.condition)] {
+            if let Some(value) = value {
+                builder = builder.parameter(name, value);
+            }
+        }
+        builder = match &self.shift {
+            None => builder,
+            Some(ShiftSpec::Random) => builder.shift(Shift::Random(seed)),
+            Some(ShiftSpec::By(Coordinates::All(amount))) => builder.shift(*amount),
+            Some(ShiftSpec::By(Coordinates::Each(amounts))) => builder.shift(amounts.clone()),
+        };
+        match self.rotate {
+            None => builder,
+            Some(RotateSpec::Random) => builder.rotate(seed),
+            Some(RotateSpec::Seed(seed)) => builder.rotate(seed),
+        }
+        .build()
+    }
+}
+
+/// A run that passed every check.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The problem.
+    pub problem: ProblemSpec,
+    /// The settings.
+    pub config: CboConfig,
+    /// The precision.
+    pub precision: Precision,
+    /// Whether the consensus point is frozen at the minimiser, which a random shift moves with the seed.
+    freeze_at_minimiser: bool,
+}
+
+impl Setup {
+    /// Checks the options and completes them by what the problem says. `origins` knows what came from a file.
+    pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
+        let problem = problem_spec(options, origins)?;
+        let precision = options.precision.unwrap_or_default();
+        let mut config = CboConfig::default();
+        options.apply(&mut config);
+        let points = match &options.init {
+            Some(InitSpec::File(path)) => Some(read_points(path, problem.dim).map_err(|e| origins.blame("init", &e))?),
+            _ => None,
+        };
+        if let (Some(points), None) = (&points, options.particles) {
+            config.particles = points.len() / problem.dim;
+        }
+        // Before anything of that size is allocated.
+        check_memory(config.particles, &problem, precision).map_err(|e| origins.blame("particles", &e))?;
+        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
+        config.bounds = bounds(options, &built).map_err(|e| origins.blame("bounds", &e))?;
+        config.init = match (points, &options.init) {
+            (Some(points), _) => InitialLaw::Points(points),
+            (None, Some(InitSpec::Law(law))) => law.clone(),
+            _ => InitialLaw::uniform(config.bounds.as_deref().unwrap_or(built.domain())),
+        };
+        let freeze_at_minimiser = options.freeze == Some(FreezeSpec::Minimiser);
+        match &options.freeze {
+            Some(FreezeSpec::At(point)) => config.freeze = Some(point.clone()),
+            Some(FreezeSpec::Off) => config.freeze = None,
+            Some(FreezeSpec::Minimiser) | None => (),
+        }
+        let mut setup = Self { problem, config, precision, freeze_at_minimiser };
+        setup.config = setup.config_for(&built, setup.config.seed);
+        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &e.to_string()))?;
+        Ok(setup)
+    }
+
+    /// The settings of a run on `problem` with this seed.
+    pub fn config_for(&self, problem: &Problem, seed: u64) -> CboConfig {
+        let mut config = CboConfig { seed, ..self.config.clone() };
+        if self.freeze_at_minimiser {
+            config.freeze = problem.minimisers().first().cloned();
+        }
+        config
+    }
+
+    /// What the user should know before the run.
+    pub fn warning(&self) -> Option<String> {
+        stability_warning(&self.config, self.problem.dim)
+    }
+}
+
+fn problem_spec(options: &RunOptions, origins: &Origins) -> Result<ProblemSpec, CliError> {
+    let Some(name) = &options.objective else {
+        return Err(CliError::Usage(
+            "no function given: name one (`cbo minimize rastrigin --dim 20`) or set `objective` in --config FILE; \
+             `cbo list` shows all"
+                .into(),
+        ));
+    };
+    let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &e.to_string()))?;
+    let function = info.name;
+    let dim = match options.dim.or(info.default_dim()) {
+        None => {
+            let message = format!("dim is missing: {function} can have any dimension; say which, for example --dim 10");
+            return Err(CliError::Usage(message));
+        }
+        Some(dim) if dim == 0 || !info.dims.contains(dim) => {
+            let error = ProblemError::WrongDim { function, dim, dims: info.dims };
+            return Err(origins.blame("dim", &format!("dim = {dim}: {error}")));
+        }
+        Some(dim) => dim,
+    };
+    let (shift, rotate) = (options.shift.clone(), options.rotate);
+    Ok(ProblemSpec { name: function, dim, amplitude: options.amplitude, condition: options.condition, shift, rotate })
+}
+
+/// The key that an error about a problem belongs to.
+fn field_of(error: &ProblemError) -> &'static str {
+    match error {
+        ProblemError::UnknownFunction { .. } => "objective",
+        ProblemError::MissingDim { .. } | ProblemError::WrongDim { .. } => "dim",
+        ProblemError::UnknownParameter { parameter, .. } if parameter == "condition" => "condition",
+        ProblemError::BadParameter { parameter, .. } if parameter.name == "condition" => "condition",
+        ProblemError::UnknownParameter { .. } | ProblemError::BadParameter { .. } => "amplitude",
+        _ => "shift",
+    }
+}
+
+fn in_file(field: &str, path: &Path, error: &PointsError) -> String {
+    format!("{field} file {}: {error}", path.display())
+}
+
+fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
+    let points = points::read(path).map_err(|e| in_file("init", path, &e))?;
+    if points.dim != dim {
+        return Err(format!(
+            "init file {}: points of {} numbers, but the function has dim = {dim}; give {dim} numbers a line",
+            path.display(),
+            points.dim
+        ));
+    }
+    Ok(points.values)
+}
+
+fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f64)>>, String> {
+    let dim = problem.dim();
+    match &options.bounds {
+        Some(BoundsSpec::Off) => Ok(None),
+        Some(BoundsSpec::Box(low, high)) => {
+            for side in [low, high] {
+                if let Coordinates::Each(numbers) = side
+                    && numbers.len() != dim
+                {
+                    let given = numbers.len();
+                    return Err(format!(
+                        "bounds = {given} numbers on a side: give one, or one for each of {dim} coordinates"
+                    ));
+                }
+            }
+            Ok(Some((0..dim).map(|k| (low.get(k), high.get(k))).collect()))
+        }
+        Some(BoundsSpec::File(path)) => {
+            let pairs = points::read(path)
+                .map_err(|e| in_file("bounds", path, &e) + " (bounds are LOW,HIGH or a file with a pair a line)")?;
+            if pairs.dim != 2 || pairs.len() != dim {
+                let (rows, columns) = (pairs.len(), pairs.dim);
+                let path = path.display();
+                return Err(format!(
+                    "bounds file {path}: {rows} lines of {columns} numbers, not {dim} lines of LOW,HIGH"
+                ));
+            }
+            Ok(Some(pairs.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()))
+        }
+        // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
+        None if problem.confined() && options.bound_handling != Some(BoundHandling::None) => {
+            Ok(Some(problem.domain().to_vec()))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Refuses a run whose positions cannot fit into the memory of this machine.
+fn check_memory(particles: usize, problem: &ProblemSpec, precision: Precision) -> Result<(), String> {
+    let dim = problem.dim as u128;
+    let positions = particles as u128 * dim * precision.bytes();
+    let matrix = if problem.rotate.is_some() { 3 * dim * dim * 8 } else { 0 };
+    // Vectors as long as a point are few, but a point may be long.
+    let needed = positions + positions / 4 + matrix + 16 * dim * 8;
+    let Some(available) = available_memory() else { return Ok(()) };
+    if needed <= available {
+        return Ok(());
+    }
+    let (size, free) = (gibibytes(needed), gibibytes(available));
+    let remedy = if matrix > positions { "use fewer dimensions or no rotation" } else { "use fewer, or f32" };
+    Err(format!("particles = {particles}: with dim = {dim} this needs {size} of memory, and {free} are free; {remedy}"))
+}
+
+fn gibibytes(bytes: u128) -> String {
+    let gib = bytes as f64 / (1u64 << 30) as f64;
+    if gib < 1e6 { format!("{gib:.1} GiB") } else { format!("{gib:.1e} GiB") }
+}
+
+/// MemAvailable of Linux, in bytes; `None` elsewhere.
+fn available_memory() -> Option<u128> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Says so when (lambda, sigma, dt, diffusion, scheme) is outside mean-square stability.
+///
+/// The built-in dynamics gives no warning, whatever its place: it was chosen on purpose, and a user who changed nothing of
+/// it has nothing to correct.
+pub fn stability_warning(config: &CboConfig, dim: usize) -> Option<String> {
+    let dynamics = |c: &CboConfig| (c.lambda, c.sigma, c.dt, c.diffusion, c.scheme);
+    if config.mean_square_factor(dim) < 1.0 || dynamics(config) == dynamics(&CboConfig::default()) {
+        return None;
+    }
+    let (lambda, dt, sigma) = (config.lambda, config.dt, config.sigma.largest());
+    let Some(largest) = config.largest_stable_sigma(dim) else {
+        return Some(format!(
+            "lambda = {lambda}, dt = {dt}: outside mean-square stability, whatever sigma is; lambda dt must lie between 0 and 2"
+        ));
+    };
+    let noise = match config.diffusion {
+        Diffusion::Anisotropic => "sigma^2".to_string(),
+        Diffusion::Isotropic => format!("d sigma^2 (d = {dim})"),
+    };
+    let (kind, scheme, bound) = match (config.diffusion, config.scheme) {
+        (kind, Scheme::EulerMaruyama) => (kind, "Euler-Maruyama", "2 lambda - lambda^2 dt"),
+        (kind, Scheme::DriftFirst) => (kind, "drift-first", "(1 / (1 - lambda dt)^2 - 1) / dt"),
+    };
+    let kind = match kind {
+        Diffusion::Anisotropic => "anisotropic",
+        Diffusion::Isotropic => "isotropic",
+    };
+    let value = config.diffusion.moment_factor(dim) * largest * largest;
+    Some(format!(
+        "sigma = {sigma}: outside mean-square stability of the {kind} {scheme} step, {noise} < {bound} = {value:.4} \
+         (lambda = {lambda}, dt = {dt}); the largest stable sigma is {largest:.4}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cbo::Sigma;
+
+    #[test]
+    fn the_warning_names_the_bound_of_the_kind_of_noise() {
+        let with = |sigma, diffusion, scheme| CboConfig {
+            lambda: 1.0,
+            dt: 0.01,
+            sigma: Sigma::Constant(sigma),
+            diffusion,
+            scheme,
+            ..CboConfig::default()
+        };
+        let aniso = with(1.42, Diffusion::Anisotropic, Scheme::EulerMaruyama);
+        let text = stability_warning(&aniso, 16).expect("1.42^2 > 1.99");
+        assert!(text.contains("sigma^2 < 2 lambda - lambda^2 dt = 1.99") && text.contains("1.4107"), "{text}");
+        assert_eq!(stability_warning(&with(1.41, Diffusion::Anisotropic, Scheme::EulerMaruyama), 16), None);
+        let iso = with(0.36, Diffusion::Isotropic, Scheme::EulerMaruyama);
+        let text = stability_warning(&iso, 16).expect("16 * 0.36^2 > 1.99");
+        assert!(text.contains("d sigma^2 (d = 16)") && text.contains("0.3527"), "{text}");
+        assert_eq!(stability_warning(&iso, 12), None);
+        // Drift-first has a little more room: 16 sigma^2 < 2.0304, sigma < 0.3562.
+        assert_eq!(stability_warning(&with(0.355, Diffusion::Isotropic, Scheme::DriftFirst), 16), None);
+        assert!(stability_warning(&with(0.355, Diffusion::Isotropic, Scheme::EulerMaruyama), 16).is_some());
+        let steep = CboConfig { lambda: 30.0, dt: 0.1, ..CboConfig::default() };
+        assert!(stability_warning(&steep, 2).expect("lambda dt = 3").contains("lambda dt must lie between 0 and 2"));
+        assert_eq!(stability_warning(&CboConfig::default(), 1000), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! `cbo success`: how often a minimum is found, over many seeds.
+
+use crate::config_file::Origins;
+use crate::error::{CliError, print};
+use crate::minimize::{eprintln_quietly, failure};
+use crate::numbers::{Number, grouped, json, short};
+use crate::options::RunOptions;
+use crate::result::threads;
+use crate::setup::Setup;
+use crate::values::{self, Precision};
+use crate::{interrupt, progress};
+use cbo::{CboConfig, Objective, Scalar, StepReport, StopReason, solve};
+use cbo_problems::Problem;
+use clap::Args;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::ops::ControlFlow;
+
+const EXAMPLES: &str = "\
+Examples:
+  cbo success rastrigin --dim 20 --runs 100
+  cbo success rastrigin --dim 10 --rotate random --shift random --runs 1000 --json
+  cbo success ackley --dim 10 --alpha ess:0.1 --max-evaluations 50000 --tolerance 0.1
+
+Run r has the seed SEED + r, and with `random` a shift and a rotation of its own. A run is a success if its best point lies
+nearer to a minimiser than the tolerance, in the maximum norm.";
+
+/// Measures how often a minimum is found.
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub struct SuccessArgs {
+    /// What is minimised, and how.
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// Number of runs
+    #[arg(long, value_name = "R", default_value = "100", value_parser = values::size, help_heading = "Success")]
+    pub runs: usize,
+    /// Distance to a minimiser, in the maximum norm, below which a run is a success
+    #[arg(long, value_name = "LENGTH", default_value = "0.25", value_parser = values::number, help_heading = "Success")]
+    pub tolerance: f64,
+    /// Tells of every run
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          hide_possible_values = true, help_heading = "Success")]
+    pub verbose: Option<bool>,
+}
+
+/// One run of many.
+#[derive(Clone, Debug, Serialize)]
+struct Outcome {
+    seed: u64,
+    success: bool,
+    /// Distance of the best point to the nearest minimiser; infinite if the run failed.
+    distance: Number,
+    value: Number,
+    evaluations: u64,
+    steps: u64,
+    stop: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// What is told of all runs.
+#[derive(Clone, Debug, Serialize)]
+struct Summary {
+    objective: String,
+    dim: usize,
+    runs: u64,
+    successes: u64,
+    rate: f64,
+    wilson_low: f64,
+    wilson_high: f64,
+    tolerance: Number,
+    criterion: &'static str,
+    median_evaluations: Option<Number>,
+    median_evaluations_successful: Option<Number>,
+    median_value: Option<Number>,
+    minimum: Number,
+    failed_runs: u64,
+    seed: u64,
+    particles: usize,
+    precision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<Vec<Outcome>>,
+}
+
+/// More runs than this nobody waits for, and their outcomes are kept until the end.
+const MOST_RUNS: usize = 10_000_000;
+
+const CRITERION: &str = "max-norm distance of the best point to a minimiser is below the tolerance";
+
+/// Runs the command.
+pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
+    interrupt::listen();
+    if !(1..=MOST_RUNS).contains(&args.runs) {
+        return Err(origins.blame("runs", &format!("runs = {}: must lie between 1 and {MOST_RUNS}", args.runs)));
+    }
+    if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
+        let message = format!("tolerance = {}: must be a positive finite number", args.tolerance);
+        return Err(origins.blame("tolerance", &message));
+    }
+    let setup = Setup::new(&args.run, origins)?;
+    if let (Some(warning), false) = (setup.warning(), args.run.quiet()) {
+        eprintln_quietly(&format!("warning: {warning}"));
+    }
+    let outcomes = match setup.precision {
+        Precision::F32 => all_runs::<f32>(args, &setup),
+        Precision::F64 => all_runs::<f64>(args, &setup),
+    }?;
+    if outcomes.is_empty() {
+        eprintln_quietly("error: ended by Ctrl-C before a run was complete");
+        return Err(CliError::Interrupted);
+    }
+    let interrupted = outcomes.len() < args.runs;
+    let summary = Summary::new(args, &setup, outcomes)?;
+    print(&if args.run.json() { json(&summary) } else { summary.lines() })?;
+    if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// All runs, spread over the threads; each by itself has one. Runs that Ctrl-C ended are left out.
+fn all_runs<T: Scalar>(args: &SuccessArgs, setup: &Setup) -> Result<Vec<Outcome>, CliError>
+where
+    Problem: Objective<T>,
+{
+    let count = threads(setup.config.threads);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .build()
+        .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
+    let bar = progress::bar(args.runs as u64, !args.run.json() && !args.run.quiet());
+    let one = |index: usize| {
+        if interrupt::requested() {
+            return None;
+        }
+        let outcome = one_run::<T>(setup, setup.config.seed.wrapping_add(index as u64), args.tolerance);
+        if let Some(bar) = &bar {
+            bar.inc(1);
+            bar.set_message(format!(
+                "{} of {} runs, {} left",
+                bar.position(),
+                args.runs,
+                progress::duration(bar.eta().as_secs_f64())
+            ));
+        }
+        outcome
+    };
+    // One task a run: collecting in order makes the result independent of who did what.
+    let outcomes = pool.install(|| (0..args.runs).into_par_iter().with_max_len(1).map(one).collect::<Vec<_>>());
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    outcomes.into_iter().flatten().collect()
+}
+
+/// One run; `None` if Ctrl-C ended it. Errors are those of a setting; a run that could not go on is an outcome.
+fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64) -> Option<Result<Outcome, CliError>>
+where
+    Problem: Objective<T>,
+{
+    let problem = match setup.problem.build(seed) {
+        Ok(problem) => problem,
+        Err(e) => return Some(Err(CliError::Usage(e.to_string()))),
+    };
+    let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
+    let mut watch = |_: &StepReport<'_, T>| {
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let report = match solve(&config, &problem, &mut watch) {
+        Ok(report) => report,
+        Err(error) => {
+            return Some(match failure(&error) {
+                CliError::Failed(message) => Ok(Outcome::failed(seed, message)),
+                other => Err(other),
+            });
+        }
+    };
+    if report.stop == StopReason::Observer {
+        return None;
+    }
+    let best: Vec<f64> = report.best.x.iter().map(|v| v.to_f64()).collect();
+    let distance = problem.distance_to_minimiser(&best);
+    Some(Ok(Outcome {
+        seed,
+        success: distance < tolerance,
+        distance: Number(distance),
+        value: Number(report.best.value),
+        evaluations: report.evaluations,
+        steps: report.steps,
+        stop: report.stop.name(),
+        error: None,
+    }))
+}
+
+impl Outcome {
+    fn failed(seed: u64, message: String) -> Self {
+        let nowhere = Number(f64::INFINITY);
+        Self {
+            seed,
+            success: false,
+            distance: nowhere,
+            value: nowhere,
+            evaluations: 0,
+            steps: 0,
+            stop: "error",
+            error: Some(message),
+        }
+    }
+}
+
+impl Summary {
+    fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
+        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+        let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
+        let (wilson_low, wilson_high) = wilson(successes, runs);
+        let finished = || outcomes.iter().filter(|o| o.error.is_none());
+        let evaluations = |o: &Outcome| o.evaluations as f64;
+        Ok(Self {
+            objective: problem.description().to_string(),
+            dim: problem.dim(),
+            runs,
+            successes,
+            rate: successes as f64 / runs as f64,
+            wilson_low,
+            wilson_high,
+            tolerance: Number(args.tolerance),
+            criterion: CRITERION,
+            median_evaluations: median(finished().map(evaluations)),
+            median_evaluations_successful: median(finished().filter(|o| o.success).map(evaluations)),
+            median_value: median(finished().map(|o| o.value.0)),
+            minimum: Number(problem.minimum()),
+            failed_runs: runs - finished().count() as u64,
+            seed: setup.config.seed,
+            particles: setup.config.particles,
+            precision: setup.precision.name(),
+            outcomes: args.verbose.unwrap_or(false).then_some(outcomes),
+        })
+    }
+
+    fn lines(&self) -> String {
+        let told = |value: Option<Number>| value.map_or_else(|| "none".to_string(), |v| short(v.0));
+        let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+        let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
+        let last = self.seed.wrapping_add(self.runs - 1);
+        let mut text = String::new();
+        for o in self.outcomes.iter().flatten() {
+            let verdict = if o.success { "success" } else { "failure" };
+            let cause = o.error.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
+            let (value, distance) = (short(o.value.0), short(o.distance.0));
+            text += &format!(
+                "seed {:<8} {verdict}  value {value:<12} distance {distance:<12} evaluations {:<10} {}{cause}\n",
+                o.seed, o.evaluations, o.stop
+            );
+        }
+        let rows = [
+            (
+                "measured",
+                format!(
+                    "{} in {} {dims}, {} particles, seeds {} to {last}",
+                    self.objective, self.dim, self.particles, self.seed
+                ),
+            ),
+            (
+                "success",
+                format!(
+                    "the best point is nearer than {} to a minimiser, in the maximum norm",
+                    short(self.tolerance.0)
+                ),
+            ),
+            (
+                "rate",
+                format!(
+                    "{} ({} of {} runs; 95 % Wilson interval {} to {})",
+                    percent(self.rate),
+                    grouped(self.successes),
+                    grouped(self.runs),
+                    percent(self.wilson_low),
+                    percent(self.wilson_high)
+                ),
+            ),
+            (
+                "evaluations",
+                format!(
+                    "{} (median of all runs), {} (of the successful ones)",
+                    told(self.median_evaluations),
+                    told(self.median_evaluations_successful)
+                ),
+            ),
+            ("best value", format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
+        ];
+        text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
+        if self.failed_runs > 0 {
+            text += &format!("{:<12} {} runs could not go on; --verbose tells why\n", "failed", self.failed_runs);
+        }
+        text
+    }
+}
+
+/// The 95 % Wilson interval of a rate.
+fn wilson(successes: u64, runs: u64) -> (f64, f64) {
+    let (n, z) = (runs as f64, 1.959_963_984_540_054_f64);
+    let rate = successes as f64 / n;
+    let (centre, scale) = (rate + z * z / (2.0 * n), 1.0 + z * z / n);
+    let half = z * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
+    (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<Number> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(Number(values[middle])),
+        _ => Some(Number((values[middle - 1] + values[middle]) / 2.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilson_intervals_are_the_published_ones() {
+        // Brown, Cai and DasGupta 2001 give the formula; 8 of 10 is the usual worked example.
+        let close = |a: f64, b: f64| (a - b).abs() < 5e-5;
+        let (low, high) = wilson(8, 10);
+        assert!(close(low, 0.4902) && close(high, 0.9433), "{low} {high}");
+        let (low, high) = wilson(0, 100);
+        assert!(low == 0.0 && close(high, 0.0370), "{low} {high}");
+        let (low, high) = wilson(100, 100);
+        assert!(close(low, 0.9630) && high == 1.0, "{low} {high}");
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(Number(2.0)));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(Number(2.5)));
+        assert_eq!(median(std::iter::empty()), None);
+    }
+}
