@@ -76,9 +76,9 @@ impl<T: Scalar> Kernel<T> for Confine<'_, T> {
                 let (from, to) = (k * V::LANES, k * V::LANES + chunk.len());
                 let (x, l, h) =
                     (V::load_partial(chunk), V::load_partial(&low[from..to]), V::load_partial(&high[from..to]));
-                // 1 for lanes outside; x - x makes it NaN for lanes that are not numbers.
+                // 1 for lanes outside; 0 x makes it NaN for lanes that are not numbers.
                 let (zero, one) = (V::constant(0.0), V::constant(1.0));
-                let outside = x.select_less(l, one, h.select_less(x, one, zero)) + (x - x);
+                let outside = x.select_less(l, one, h.select_less(x, one, zero)) + x * 0.0;
                 if outside.all_less(one) {
                     continue;
                 }

@@ -58,7 +58,8 @@ pub struct CboConfig {
     pub epoch_steps: Option<u64>,
     /// Shrinks the swarm with its variance, once an epoch.
     pub reduction: Option<Reduction>,
-    /// Stop after so many steps ([`DEFAULT_STEPS`] if no other limit on the length of the run is set).
+    /// Stop after so many steps. Without this, `time`, `max_evaluations` and `max_seconds` a run takes [`DEFAULT_STEPS`] at
+    /// most and stops earlier when the swarm has shrunk to [`DEFAULT_SHRINKAGE`] of its first diameter.
     pub steps: Option<u64>,
     /// Stop at this time, a multiple of dt.
     pub time: Option<f64>,
@@ -82,6 +83,9 @@ pub struct CboConfig {
 
 /// Steps of a run that sets no steps, time, evaluations or seconds.
 pub const DEFAULT_STEPS: u64 = 1000;
+
+/// The fraction of its first diameter at which the swarm of such a run is done.
+pub const DEFAULT_SHRINKAGE: f64 = 1e-10;
 
 /// Chosen by experiment (see `docs/choosing.md`): alpha = infinity needs no knowledge of the objective's scale, and sigma
 /// lies above the mean-square bound but below the almost-sure one, so that the swarm contracts while single particles
@@ -138,6 +142,8 @@ pub struct Plan {
     pub(crate) dim: usize,
     /// Steps allowed, from `steps` or `time`.
     pub(crate) last_step: Option<u64>,
+    /// Whether the length of the run is left to us.
+    pub(crate) open_ended: bool,
 }
 
 impl Plan {
@@ -191,7 +197,9 @@ impl CboConfig {
         self.check_bounds(dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
-        Ok(Plan { config: self.clone(), dim, last_step })
+        let open_ended = last_step.is_none() && self.max_evaluations.is_none() && self.max_seconds.is_none();
+        let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
+        Ok(Plan { config: self.clone(), dim, last_step, open_ended })
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
@@ -369,7 +377,6 @@ impl CboConfig {
                 );
                 refuse("steps", steps, remedy)
             }
-            (None, None) if self.max_evaluations.is_none() && self.max_seconds.is_none() => Ok(Some(DEFAULT_STEPS)),
             (steps, time) => Ok(steps.or(time)),
         }
     }

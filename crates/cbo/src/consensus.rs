@@ -292,6 +292,7 @@ impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Blocks of `block` rows, surveyed, weighed and merged in index order.
     fn consensus_in_blocks(alpha: f64, positions: &[f64], dim: usize, energies: &[f64], block: usize) -> Partial {
@@ -343,6 +344,81 @@ mod tests {
         }
         let none = consensus_in_blocks(50.0, &[1.0, 2.0], 1, &[f64::NAN, f64::INFINITY], 1);
         assert!(none.consensus(&mut [0.0]).is_none());
+    }
+
+    /// Energies and positions of a small swarm, with failures among them.
+    fn swarms() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
+        let energy = prop_oneof![8 => -50.0..50.0f64, 1 => Just(f64::NAN), 1 => Just(f64::INFINITY)];
+        prop::collection::vec((energy, -10.0..10.0f64, -10.0..10.0f64), 1..60)
+            .prop_map(|rows| rows.into_iter().map(|(e, x, y)| (e, [x, y])).unzip::<_, _, Vec<_>, Vec<_>>())
+            .prop_map(|(energies, points)| (energies, points.concat()))
+            .prop_filter("a finite energy", |(energies, _)| energies.iter().any(|e| e.is_finite()))
+    }
+
+    /// The formula, summed in the plainest way.
+    fn plain(alpha: f64, positions: &[f64], energies: &[f64]) -> [f64; 2] {
+        let least = energies.iter().copied().filter(|e| e.is_finite()).fold(f64::INFINITY, f64::min);
+        let (mut mass, mut moment) = (0.0, [0.0; 2]);
+        for (e, x) in energies.iter().zip(positions.chunks(2)).filter(|(e, _)| e.is_finite()) {
+            let w = (-alpha * (e - least)).exp();
+            mass += w;
+            moment = [moment[0] + w * x[0], moment[1] + w * x[1]];
+        }
+        moment.map(|m| m / mass)
+    }
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-12 * 10.0)
+    }
+
+    proptest! {
+        #[test]
+        fn any_blocking_gives_the_plain_weighted_mean((energies, positions) in swarms(), alpha in 1e-3..100.0f64, block in 1usize..30) {
+            let found = point(&consensus_in_blocks(alpha, &positions, 2, &energies, block));
+            prop_assert!(close(&found, &plain(alpha, &positions, &energies)));
+        }
+
+        #[test]
+        fn a_shift_of_the_energies_changes_nothing((energies, positions) in swarms(), alpha in 1e-3..10.0f64) {
+            // Rounded so that the shifted energies are exact.
+            let rounded: Vec<f64> = energies.iter().map(|e| (e * 1024.0).round() / 1024.0).collect();
+            let shifted: Vec<f64> = rounded.iter().map(|e| e + 65536.0).collect();
+            let (a, b) = (
+                consensus_in_blocks(alpha, &positions, 2, &rounded, 16),
+                consensus_in_blocks(alpha, &positions, 2, &shifted, 16),
+            );
+            prop_assert_eq!(point(&a), point(&b));
+            prop_assert_eq!(a.effective_sample_size(), b.effective_sample_size());
+        }
+
+        #[test]
+        fn merging_in_another_order_differs_by_rounding_only((energies, positions) in swarms(), alpha in 1e-3..100.0f64) {
+            let mut partials: Vec<Partial> = energies
+                .chunks(7)
+                .zip(positions.chunks(14))
+                .map(|(e, x)| consensus_in_blocks(alpha, x, 2, e, 7))
+                .collect();
+            let merged = |partials: &[Partial]| {
+                let mut total = Partial::empty(2);
+                partials.iter().for_each(|p| total.merge(alpha, p));
+                total
+            };
+            let forwards = merged(&partials);
+            partials.reverse();
+            let backwards = merged(&partials);
+            prop_assert!(close(&point(&forwards), &point(&backwards)));
+            prop_assert_eq!((forwards.failed, forwards.infeasible), (backwards.failed, backwards.infeasible));
+        }
+
+        #[test]
+        fn permuting_the_particles_changes_rounding_only((energies, positions) in swarms(), alpha in 1e-3..100.0f64, by in 0usize..60) {
+            let by = by % energies.len();
+            let (mut e, mut x) = (energies.clone(), positions.clone());
+            e.rotate_left(by);
+            x.rotate_left(2 * by);
+            let (a, b) = (consensus_in_blocks(alpha, &positions, 2, &energies, 16), consensus_in_blocks(alpha, &x, 2, &e, 16));
+            prop_assert!(close(&point(&a), &point(&b)));
+        }
     }
 
     #[test]

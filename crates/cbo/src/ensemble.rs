@@ -100,6 +100,25 @@ impl<T: Scalar> Ensemble<T> {
         low.iter().zip(&high).map(|(l, h)| h.to_f64() - l.to_f64()).fold(0.0, f64::max)
     }
 
+    /// Whether the [`diameter`](Self::diameter) is below `limit`; finds out at the first rows if the swarm is wide.
+    pub fn is_narrower_than(&self, limit: f64) -> bool {
+        let mut rows = self.rows().iter();
+        let Some(first) = rows.next() else { return limit > 0.0 };
+        let (mut low, mut high) = (first.to_vec(), first.to_vec());
+        let mut narrow = limit > 0.0;
+        for row in rows {
+            for ((l, h), x) in low.iter_mut().zip(&mut high).zip(row) {
+                *l = if *x < *l { *x } else { *l };
+                *h = if *x > *h { *x } else { *h };
+                narrow &= h.to_f64() - l.to_f64() < limit;
+            }
+            if !narrow {
+                return false;
+            }
+        }
+        narrow
+    }
+
     /// Keeps `survivors` particles drawn at random, in their old order.
     pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64) {
         let noise = Noise::new(seed, Stream::Resampling, step);
@@ -133,6 +152,7 @@ mod tests {
         assert_eq!(swarm.mean(), [1.0, 1.0]);
         assert_eq!(swarm.variances(), [2.0 / 3.0, 2.0]);
         assert_eq!(swarm.diameter(), 3.0);
+        assert!(swarm.is_narrower_than(3.1) && !swarm.is_narrower_than(3.0) && !swarm.is_narrower_than(0.0));
         assert!((swarm.spread() - (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
         assert!((swarm.half_mean_square(&[0.0, 0.0]) - 14.0 / 6.0).abs() < 1e-15);
     }

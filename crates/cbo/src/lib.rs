@@ -42,7 +42,7 @@ mod swarm;
 mod threads;
 
 pub use bounds::{BoundHandling, reflect};
-pub use config::{CboConfig, ConfigError, DEFAULT_STEPS, Plan, Update};
+pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Update};
 pub use consensus::{Partial, alpha_for_sample_size};
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};

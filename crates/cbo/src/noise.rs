@@ -130,18 +130,18 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         let blocks = self.dim.div_ceil(4) as u32;
         let chunks = (self.rows * blocks as usize).div_ceil(16);
         // Lane i of group g serves call 8 g + i of a chunk; the next chunk's calls lie 16 further on.
-        let mut calls = [[0u64; 16]; 2];
-        let (mut at_particle, mut at_block) = (u64::from(self.first), 0);
-        for call in 0..16 {
-            (calls[0][call], calls[1][call]) = (at_particle, at_block);
-            at_block += 1;
-            if at_block == u64::from(blocks) {
-                (at_particle, at_block) = (at_particle + 1, 0);
+        let (mut particles, mut blocks_of) = ([0u64; 16], [0u64; 16]);
+        let (mut at, mut block) = (u64::from(self.first), 0);
+        for (p, b) in particles.iter_mut().zip(&mut blocks_of) {
+            (*p, *b) = (at, block);
+            block += 1;
+            if block == u64::from(blocks) {
+                (at, block) = (at + 1, 0);
             }
         }
         let group = |lanes: &[u64; 16], start: usize| V::Words::new(std::array::from_fn(|i| lanes[start + i]));
-        let mut particle = [group(&calls[0], 0), group(&calls[0], 8)];
-        let mut block = [group(&calls[1], 0), group(&calls[1], 8)];
+        let mut particle = [group(&particles, 0), group(&particles, 8)];
+        let mut block = [group(&blocks_of, 0), group(&blocks_of, 8)];
         let keys = round_keys(self.noise.key);
         let distance = (16 / blocks, 16 % blocks);
         // Words, then radii, then normals, each in the place of what came before: three tight loops whose constants fit

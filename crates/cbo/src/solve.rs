@@ -97,7 +97,7 @@ fn stop<T: Scalar>(
         (plan.last_step.is_some_and(|last| swarm.step >= last), StopReason::Steps),
         (config.max_evaluations.is_some_and(|max| next > max), StopReason::Evaluations),
         (config.stagnation.is_some_and(|n| swarm.step - swarm.improved >= n), StopReason::Stagnation),
-        (config.diameter.is_some_and(|d| swarm.ensemble.diameter() < d), StopReason::Diameter),
+        (swarm.done_below.is_some_and(|d| swarm.ensemble.is_narrower_than(d)), StopReason::Diameter),
         (config.max_seconds.is_some_and(|max| seconds >= max), StopReason::Seconds),
     ];
     reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))

@@ -211,8 +211,7 @@ macro_rules! update {
             $body.store(x);
         }
         if !xs_rest.is_empty() {
-            let ($x, $p, $q) =
-                ($v::load_partial(xs_rest), $v::load_partial(&a[full..]), $v::load_partial(&b[full..]));
+            let ($x, $p, $q) = ($v::load_partial(xs_rest), $v::load_partial(&a[full..]), $v::load_partial(&b[full..]));
             $body.store_partial(xs_rest);
         }
     }};
@@ -223,7 +222,8 @@ macro_rules! update {
 fn anisotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
     let (drift, noise) = (V::splat(motion.drift), V::splat(motion.noise));
     for (rows, normals) in rows.chunks_mut(motion.centres.len()).zip(normals.chunks(motion.centres.len())) {
-        update!(V, rows, normals, motion.centres, |x, xi, centre| (x - centre).mul_add(noise.mul_add(xi, drift), centre));
+        update!(V, rows, normals, motion.centres, |x, xi, centre| (x - centre)
+            .mul_add(noise.mul_add(xi, drift), centre));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::batch::Batches;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
-use crate::config::{Plan, Update};
+use crate::config::{DEFAULT_SHRINKAGE, Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size};
 use crate::ensemble::Ensemble;
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
@@ -46,6 +46,8 @@ pub(crate) struct Swarm<'p, T> {
     pub failed: u64,
     pub infeasible: u64,
     variance: f64,
+    /// The diameter at which the swarm is done.
+    pub done_below: Option<f64>,
 }
 
 impl<'p, T: Scalar> Swarm<'p, T> {
@@ -65,8 +67,10 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         }
         let ensemble = Ensemble::new(positions, dim);
         let variance = if config.reduction.is_some() { variance_norm(&ensemble) } else { 0.0 };
+        let shrunk = plan.open_ended.then(|| ensemble.diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             plan,
+            done_below: config.diameter.or(shrunk),
             crew,
             walls,
             ensemble,
@@ -116,8 +120,8 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         let Self { plan, crew, walls, ensemble, energies, gathered, partials, .. } = self;
         let config = &plan.config;
         let dynamics = Dynamics { sigma: self.sigma, kicked: self.kicked, ..Dynamics::of(config) };
-        let motion =
-            (fused && moving).then(|| Motion::new(&dynamics, (config.seed, at.step - 1), plan.dim, &self.centres, walls.as_ref()));
+        let motion = (fused && moving)
+            .then(|| Motion::new(&dynamics, (config.seed, at.step - 1), plan.dim, &self.centres, walls.as_ref()));
         let dim = plan.dim;
         let rows = if self.batches.is_some() { &mut gathered[..] } else { ensemble.positions_mut() };
         let unit = match objective.grouping() {

@@ -1,8 +1,8 @@
 //! Bit-identity at any number of threads, independence of N, and what objectives may do.
 
 use cbo::{
-    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Objective, Rows, Scalar, Sigma, SolveError, StepContext,
-    StopReason, Update, from_fn, solve,
+    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Objective, Rows, Scalar, Sigma, SolveError,
+    StepContext, StopReason, Update, from_fn, solve,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,8 @@ impl<T: Scalar> Objective<T> for Bumpy {
     }
     fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
         for (row, energy) in rows.iter().zip(out) {
-            *energy = T::from_f64(row.iter().map(|x| (x.to_f64() - 1.0).powi(2) * (1.0 + x.to_f64().sin().powi(2))).sum());
+            *energy =
+                T::from_f64(row.iter().map(|x| (x.to_f64() - 1.0).powi(2) * (1.0 + x.to_f64().sin().powi(2))).sum());
         }
         Ok(())
     }
@@ -31,7 +32,10 @@ fn fingerprint<T: Scalar>(config: &CboConfig, objective: &Bumpy) -> Vec<u64> {
     let run = solve::<T>(config, objective, &mut ()).expect("a run");
     let positions = run.ensemble.rows().as_slice().iter();
     let numbers = positions.chain(&run.best.x).chain(&run.consensus.x).chain(&run.energies);
-    numbers.map(|x| x.to_f64().to_bits()).chain([run.best.value.to_bits(), run.alpha.to_bits(), run.evaluations]).collect()
+    numbers
+        .map(|x| x.to_f64().to_bits())
+        .chain([run.best.value.to_bits(), run.alpha.to_bits(), run.evaluations])
+        .collect()
 }
 
 #[test]
@@ -107,8 +111,13 @@ fn permuting_particles_permutes_energies_and_keeps_the_consensus() {
     let mut permuted = points.clone();
     permuted.rotate_left(3 * 117);
     let run = |init: Vec<f64>| {
-        let config =
-            CboConfig { particles: 300, alpha: Alpha::Constant(1.5), init: InitialLaw::Points(init), steps: Some(0), ..CboConfig::default() };
+        let config = CboConfig {
+            particles: 300,
+            alpha: Alpha::Constant(1.5),
+            init: InitialLaw::Points(init),
+            steps: Some(0),
+            ..CboConfig::default()
+        };
         solve(&config, &from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum()), &mut ()).expect("a run")
     };
     let (a, b) = (run(points), run(permuted));
@@ -157,7 +166,10 @@ fn failures_are_counted_and_do_not_spread() {
     let Err(SolveError::Strict { step: 0, particle, energy }) = strict else { panic!("{strict:?}") };
     assert!(particle < 100 && energy.is_nan());
     let hopeless = solve(&config, &from_fn(2, |_: &[f64]| f64::NAN), &mut ());
-    assert!(matches!(hopeless, Err(SolveError::NoFiniteEnergy { step: 0, evaluated: 100, failed: 100, infeasible: 0 })));
+    assert!(matches!(
+        hopeless,
+        Err(SolveError::NoFiniteEnergy { step: 0, evaluated: 100, failed: 100, infeasible: 0 })
+    ));
 }
 
 struct Broken;

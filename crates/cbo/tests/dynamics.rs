@@ -55,7 +55,10 @@ fn one_step_has_the_exact_second_moment() {
             };
             assert!((config.mean_square_factor(dim) - last).abs() < 1e-14);
             let expected = dot(&e, &e) + 2.0 * a * dot(&e, &x) + last * dot(&x, &x);
-            assert!((mean - expected).abs() < 5.0 * error, "{diffusion:?} {scheme:?}: {mean}, not {expected} +- {error}");
+            assert!(
+                (mean - expected).abs() < 5.0 * error,
+                "{diffusion:?} {scheme:?}: {mean}, not {expected} +- {error}"
+            );
         }
     }
 }
@@ -161,7 +164,10 @@ fn a_stalled_consensus_is_kicked() {
     let expected = sigma * sigma * dt;
     for variance in run.ensemble.variances() {
         // Relative standard error of a sample variance: sqrt(2/N).
-        assert!((variance / expected - 1.0).abs() < 5.0 * (2.0 / particles as f64).sqrt(), "{variance}, not {expected}");
+        assert!(
+            (variance / expected - 1.0).abs() < 5.0 * (2.0 / particles as f64).sqrt(),
+            "{variance}, not {expected}"
+        );
     }
     let still = solve(&CboConfig { kick: None, ..config }, &sphere(2), &mut ()).expect("a run");
     assert_eq!(still.ensemble.diameter(), 0.0);

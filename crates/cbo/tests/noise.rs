@@ -43,7 +43,9 @@ fn reference(noise: Noise, particle: u32, coordinate: u32) -> f64 {
 fn normals_are_box_muller_of_the_documented_words() {
     for step in [0, 1, 77, (1 << 40) + 5] {
         let noise = Noise::new(0xdead_beef_0123, Stream::Diffusion, step);
-        for (first, rows, dim) in [(0u32, 9usize, 1usize), (5, 33, 2), (1_000_000, 7, 13), (3, 5, 64), (4_294_967_000, 100, 3)] {
+        for (first, rows, dim) in
+            [(0u32, 9usize, 1usize), (5, 33, 2), (1_000_000, 7, 13), (3, 5, 64), (4_294_967_000, 100, 3)]
+        {
             let double = normals::<f64>(noise, first, rows, dim);
             let single = normals::<f32>(noise, first, rows, dim);
             for i in 0..rows * dim {

@@ -155,13 +155,15 @@ fn elementary_functions_are_accurate() {
 #[test]
 fn special_values() {
     use Function::*;
-    let inputs = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -1.0, 1e300, -1e300, 5e-324, 800.0, -800.0, 3e9];
+    let inputs =
+        [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -1.0, 1e300, -1e300, 5e-324, 800.0, -800.0, 3e9];
     for set in available() {
         for function in [Exp, Ln, Sin, Cos, SinPi, Sqrt, Abs, Floor] {
             let got = run_on(set, Apply { function, input: &inputs });
             for (x, y) in inputs.iter().zip(got) {
                 let want = function.of(*x);
-                let fine = (y.is_nan() && want.is_nan()) || y == want || (y - want).abs() < 1e-9 * want.abs().max(1e-12);
+                let fine =
+                    (y.is_nan() && want.is_nan()) || y == want || (y - want).abs() < 1e-9 * want.abs().max(1e-12);
                 assert!(fine, "{function:?}({x}) on {set:?}: {y}, not {want}");
             }
         }
@@ -250,6 +252,6 @@ fn partial_loads_fill_with_zeros() {
         assert_eq!(run_on(set, Sum(&[1.0, 2.0, 3.0])), (6.0, true), "{set:?}");
         assert_eq!(run_on(set, Sum(&[])), (0.0, true), "{set:?}");
         assert_eq!(run_on(set, Sum(&[1.0, 7.0])), (8.0, false), "{set:?}");
-        assert_eq!(run_on(set, Sum(&[1.0, f64::NAN])).1, false, "{set:?}");
+        assert!(!run_on(set, Sum(&[1.0, f64::NAN])).1, "{set:?}");
     }
 }

@@ -29,16 +29,24 @@ fn each_stop_stops() {
     let exact = CboConfig { steps: None, max_evaluations: Some(1001), ..quick() };
     assert_eq!(stop_of(&exact), (StopReason::Evaluations, 19, 1001));
     assert_eq!(stop_of(&CboConfig { target: Some(1e-3), ..quick() }).0, StopReason::Target);
-    assert_eq!(stop_of(&CboConfig { diameter: Some(1e-3), sigma: Sigma::Constant(0.5), ..quick() }).0, StopReason::Diameter);
-    let flat = solve(&CboConfig { stagnation: Some(20), ..quick() }, &from_fn(3, |_: &[f64]| 1.0), &mut ()).expect("a run");
+    assert_eq!(
+        stop_of(&CboConfig { diameter: Some(1e-3), sigma: Sigma::Constant(0.5), ..quick() }).0,
+        StopReason::Diameter
+    );
+    let flat =
+        solve(&CboConfig { stagnation: Some(20), ..quick() }, &from_fn(3, |_: &[f64]| 1.0), &mut ()).expect("a run");
     assert_eq!((flat.stop, flat.steps), (StopReason::Stagnation, 20));
     let endless = CboConfig { steps: None, max_seconds: Some(0.05), ..quick() };
     assert_eq!(stop_of(&endless).0, StopReason::Seconds);
 }
 
 #[test]
-fn without_any_limit_there_is_a_default_number_of_steps() {
-    assert_eq!(stop_of(&CboConfig { steps: None, ..quick() }).1, cbo::DEFAULT_STEPS);
+fn without_any_limit_a_run_ends_when_the_swarm_has_shrunk_or_after_the_default_steps() {
+    let open_ended = CboConfig { steps: None, ..quick() };
+    let (reason, steps, _) = stop_of(&open_ended);
+    assert!(reason == StopReason::Diameter && steps < cbo::DEFAULT_STEPS, "{reason:?} after {steps}");
+    let restless = CboConfig { sigma: Sigma::Constant(6.0), ..open_ended };
+    assert_eq!(stop_of(&restless).1, cbo::DEFAULT_STEPS);
 }
 
 #[test]
@@ -67,11 +75,20 @@ fn bad_settings_are_refused_by_name() {
         (CboConfig { dt: f64::NAN, ..quick() }, "dt = NaN: must be a positive finite number"),
         (CboConfig { lambda: f64::INFINITY, ..quick() }, "lambda = inf: must be a positive finite number"),
         (CboConfig { lambda: -1.0, ..quick() }, "lambda = -1: must be a positive finite number"),
-        (CboConfig { sigma: Sigma::Constant(-0.1), ..quick() }, "sigma = -0.1: must be zero or a positive finite number"),
-        (CboConfig { sigma: Sigma::Constant(f64::NAN), ..quick() }, "sigma = NaN: must be zero or a positive finite number"),
+        (
+            CboConfig { sigma: Sigma::Constant(-0.1), ..quick() },
+            "sigma = -0.1: must be zero or a positive finite number",
+        ),
+        (
+            CboConfig { sigma: Sigma::Constant(f64::NAN), ..quick() },
+            "sigma = NaN: must be zero or a positive finite number",
+        ),
         (CboConfig { alpha: Alpha::Constant(0.0), ..quick() }, "alpha = 0: must be positive; inf is allowed"),
         (CboConfig { alpha: Alpha::Constant(f64::NAN), ..quick() }, "alpha = NaN: must be positive; inf is allowed"),
-        (CboConfig { alpha: Alpha::EffectiveSampleSize(1.0), ..quick() }, "alpha = ess:1: the fraction must lie between 0 and 1"),
+        (
+            CboConfig { alpha: Alpha::EffectiveSampleSize(1.0), ..quick() },
+            "alpha = ess:1: the fraction must lie between 0 and 1",
+        ),
         (
             CboConfig { alpha: Alpha::Geometric(geometric(1.0, 2.0, 0.5)), ..quick() },
             "alpha = cap 0.5: the cap must lie where the schedule goes",
@@ -96,14 +113,20 @@ fn bad_settings_are_refused_by_name() {
             "init = normal with variance -1: a variance is zero or positive",
         ),
         (
-            CboConfig { init: InitialLaw::Normal { mean: Coordinates::Each(vec![0.0; 2]), variance: 1.0.into() }, ..quick() },
+            CboConfig {
+                init: InitialLaw::Normal { mean: Coordinates::Each(vec![0.0; 2]), variance: 1.0.into() },
+                ..quick()
+            },
             "init = 2 numbers: one number, or one for each of 3 coordinates",
         ),
         (
             CboConfig { init: InitialLaw::Points(vec![0.0; 9]), ..quick() },
             "init = 9 numbers: 50 particles in 3 dimensions need 150",
         ),
-        (CboConfig { bounds: Some(vec![(0.0, 1.0); 2]), ..quick() }, "bounds = 2 pairs: one pair for each of 3 coordinates"),
+        (
+            CboConfig { bounds: Some(vec![(0.0, 1.0); 2]), ..quick() },
+            "bounds = 2 pairs: one pair for each of 3 coordinates",
+        ),
         (CboConfig { bounds: Some(vec![(2.0, 1.0); 3]), ..quick() }, "bounds = 2,1: low must be below high"),
         (CboConfig { kick: Some(0.0), ..quick() }, "kick = 0: must be a positive finite number"),
         (CboConfig { freeze: Some(vec![0.0; 4]), ..quick() }, "freeze = 4 numbers: a point has 3 coordinates"),

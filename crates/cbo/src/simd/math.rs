@@ -32,7 +32,7 @@ pub struct Coefficients {
 pub const F64: Coefficients = Coefficients {
     // error 6.5e-19
     sin_pi: &[
-        3.141592653589793,
+        std::f64::consts::PI,
         -5.167712780049969,
         2.5501640398773007,
         -0.5992645293189447,
@@ -223,6 +223,6 @@ pub fn ln<V: Vector>(x: V) -> V {
     let result = e.mul_add(V::constant(c.ln2_parts[0]), result);
     let infinity = V::constant(f64::INFINITY);
     let result = x.select_less(infinity, result, x); // infinity and NaN pass through
-    let result = zero.select_less(x, result, x - x - infinity); // zero and below, and NaN
+    let result = zero.select_less(x, result, x * 0.0 - infinity); // zero and below, and NaN
     x.select_less(zero, V::constant(f64::NAN), result)
 }
