@@ -6,7 +6,7 @@ use cbo::simd::{self, InstructionSet, Kernel, Vector};
 use cbo::{Rows, Scalar};
 
 /// Up to this many coordinates are held on the stack.
-pub(crate) const STACK_DIM: usize = 128;
+pub(crate) const STACK_DIM: usize = 32;
 
 /// Points to be evaluated, and where their energies go.
 pub struct Batch<'a, T> {
@@ -119,14 +119,18 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
 #[inline(always)]
 fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
     let (values, dim, last) = (rows.as_slice(), rows.dim(), rows.len() - 1);
-    for (block, square) in x.chunks_exact_mut(V::LANES).enumerate() {
-        let column = block * V::LANES;
-        let width = V::LANES.min(dim - column);
-        for (lane, coordinates) in square.iter_mut().enumerate() {
-            let start = (first + lane).min(last) * dim + column;
-            let from = &values[start..start + width];
-            *coordinates = if width == V::LANES { V::load(from) } else { V::load_partial(from) };
+    for lane in 0..V::LANES {
+        let start = (first + lane).min(last) * dim;
+        let row = values[start..start + dim].chunks_exact(V::LANES);
+        let rest = row.remainder();
+        for (coordinates, square) in row.zip(x.chunks_exact_mut(V::LANES)) {
+            square[lane] = V::load(coordinates);
         }
+        if !rest.is_empty() {
+            x[x.len() - V::LANES + lane] = V::load_partial(rest);
+        }
+    }
+    for square in x.chunks_exact_mut(V::LANES) {
         V::transpose(square);
     }
 }

@@ -75,7 +75,7 @@ pub struct CboConfig {
     pub stagnation: Option<u64>,
     /// Seed of everything random; 0 is a seed like any other.
     pub seed: u64,
-    /// Threads; 0 for one a core. The result does not depend on it.
+    /// Threads, up to 1024; 0 for one a core. The result does not depend on it.
     pub threads: usize,
     /// Makes the first failed evaluation an error.
     pub strict: bool,
@@ -83,6 +83,9 @@ pub struct CboConfig {
 
 /// Steps of a run that sets no steps, time, evaluations or seconds.
 pub const DEFAULT_STEPS: u64 = 1000;
+
+/// More threads than this are a slip of the keyboard.
+const MOST_THREADS: usize = 1024;
 
 /// The fraction of its first diameter at which the swarm of such a run is done.
 pub const DEFAULT_SHRINKAGE: f64 = 1e-10;
@@ -203,6 +206,9 @@ impl CboConfig {
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
+        if self.threads > MOST_THREADS {
+            return refuse("threads", self.threads, format!("at most {MOST_THREADS}; 0 takes one a core"));
+        }
         if dim == 0 {
             return refuse("dim", dim, "must be at least 1");
         }

@@ -171,6 +171,10 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
             let first = (self.first + t * per_tile) as u32;
             let count = tile.len() / dim;
             let normals = &mut self.scratch.normals[..];
+            // The positions arrive while the normals are made.
+            for line in tile.chunks(V::LANES) {
+                V::prefetch(line);
+            }
             fill::<V>(motion.diffusion_noise, first, count, dim, normals);
             match motion.diffusion {
                 Diffusion::Anisotropic => anisotropic::<V>(motion, tile, normals),

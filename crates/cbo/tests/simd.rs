@@ -246,6 +246,29 @@ impl Kernel<f64> for Sum<'_> {
     }
 }
 
+struct SumAll<'a, T>(&'a [T]);
+
+impl<T: Scalar> Kernel<T> for SumAll<'_, T> {
+    type Output = T;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) -> T {
+        V::load_partial(self.0).sum()
+    }
+}
+
+#[test]
+fn sums_are_the_same_tree_everywhere() {
+    let numbers: Vec<f64> = (0..16).map(|i| (f64::from(i) * 1.7).exp() * if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
+    let singles: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
+    let reference = run_on(InstructionSet::Portable, SumAll(&numbers[..8]));
+    assert!((reference - numbers[..8].iter().sum::<f64>()).abs() < 1e-9);
+    let single = run_on(InstructionSet::Portable, SumAll(&singles));
+    for set in available() {
+        assert_eq!(run_on(set, SumAll(&numbers[..8])).to_bits(), reference.to_bits(), "{set:?}");
+        assert_eq!(run_on(set, SumAll(&singles)).to_bits(), single.to_bits(), "{set:?}");
+    }
+}
+
 #[test]
 fn partial_loads_fill_with_zeros() {
     for set in available() {

@@ -71,6 +71,7 @@ fn bad_settings_are_refused_by_name() {
     let uniform = |low: f64, high: f64| InitialLaw::Uniform { low: low.into(), high: high.into() };
     let cases = [
         (CboConfig { particles: 0, ..quick() }, "particles = 0: must be at least 1"),
+        (CboConfig { threads: 100_000, ..quick() }, "threads = 100000: at most 1024; 0 takes one a core"),
         (CboConfig { dt: 0.0, ..quick() }, "dt = 0: must be a positive finite number"),
         (CboConfig { dt: f64::NAN, ..quick() }, "dt = NaN: must be a positive finite number"),
         (CboConfig { lambda: f64::INFINITY, ..quick() }, "lambda = inf: must be a positive finite number"),

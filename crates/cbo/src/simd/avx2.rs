@@ -149,6 +149,25 @@ avx2_vector!(
     _mm256_movemask_ps
 );
 
+/// Sum of four lanes, halves added first.
+#[inline(always)]
+pub(super) fn sum_f64(v: __m256d) -> f64 {
+    unsafe {
+        let two = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v));
+        _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+    }
+}
+
+/// Sum of eight lanes, halves added first.
+#[inline(always)]
+pub(super) fn sum_f32(v: __m256) -> f32 {
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+}
+
 /// A 32-bit word or-ed into the mantissa of 2^52 is that number plus 2^52.
 const MAGIC: f64 = 4503599627370496.0;
 
@@ -174,6 +193,15 @@ impl Vector for VectorF64 {
             let power = _mm256_slli_epi64::<52>(_mm256_castpd_si256(shifted));
             _mm256_mul_pd(self.0[i], _mm256_castsi256_pd(power))
         }))
+    }
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        sum_f64(unsafe { _mm256_add_pd(self.0[0], self.0[1]) })
+    }
+    #[inline(always)]
+    fn prefetch(at: &[f64]) {
+        // A hint about an address; it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) }
     }
     #[inline(always)]
     fn quick_sqrt(self) -> Self {
@@ -291,6 +319,15 @@ impl Vector for VectorF32 {
             let biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent.0[i]), _mm256_set1_epi32(127));
             _mm256_mul_ps(self.0[i], _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
         }))
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        sum_f32(unsafe { _mm256_add_ps(self.0[0], self.0[1]) })
+    }
+    #[inline(always)]
+    fn prefetch(at: &[f32]) {
+        // A hint about an address; it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) }
     }
     #[inline(always)]
     fn quick_sqrt(self) -> Self {

@@ -5,7 +5,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use super::operators::{arithmetic, through_arrays};
-use super::{Vector, Words};
+use super::{Vector, Words, avx2};
 use std::arch::x86_64::*;
 
 macro_rules! avx512_vector {
@@ -143,6 +143,16 @@ impl Vector for VectorF64 {
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(unsafe { _mm512_scalef_pd(self.0, exponent.0) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        let halves = unsafe { (_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) };
+        avx2::sum_f64(unsafe { _mm256_add_pd(halves.0, halves.1) })
+    }
+    #[inline(always)]
+    fn prefetch(at: &[f64]) {
+        // A hint about an address; it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) }
     }
     #[inline(always)]
     fn quick_sqrt(self) -> Self {
@@ -288,6 +298,16 @@ impl Vector for VectorF32 {
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(unsafe { _mm512_scalef_ps(self.0, exponent.0) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let halves = unsafe { (_mm512_castps512_ps256(self.0), _mm512_extractf32x8_ps::<1>(self.0)) };
+        avx2::sum_f32(unsafe { _mm256_add_ps(halves.0, halves.1) })
+    }
+    #[inline(always)]
+    fn prefetch(at: &[f32]) {
+        // A hint about an address; it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) }
     }
     #[inline(always)]
     fn quick_sqrt(self) -> Self {

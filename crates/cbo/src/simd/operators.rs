@@ -110,18 +110,6 @@ macro_rules! through_arrays {
             to[..$lanes].copy_from_slice(&self.to_array());
         }
         #[inline(always)]
-        fn sum(self) -> $scalar {
-            let mut lanes = self.to_array();
-            let mut half = $lanes / 2;
-            while half > 0 {
-                for i in 0..half {
-                    lanes[i] += lanes[i + half];
-                }
-                half /= 2;
-            }
-            lanes[0]
-        }
-        #[inline(always)]
         fn map(self, f: impl Fn($scalar) -> $scalar) -> Self {
             Self::from_array(self.to_array().map(f))
         }

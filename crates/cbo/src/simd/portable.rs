@@ -90,10 +90,24 @@ macro_rules! portable_vector {
                 Self([value; $lanes])
             }
             #[inline(always)]
+            fn sum(self) -> $scalar {
+                let mut lanes = self.0;
+                let mut half = $lanes / 2;
+                while half > 0 {
+                    for i in 0..half {
+                        lanes[i] += lanes[i + half];
+                    }
+                    half /= 2;
+                }
+                lanes[0]
+            }
+            #[inline(always)]
             fn scale(self, exponent: Self) -> Self {
                 let power = |e: $scalar| $scalar::from_bits(((e as i32 + $bias) as $bits) << $mantissa);
                 self.zip(exponent, |a, e| a * power(e))
             }
+            #[inline(always)]
+            fn prefetch(_at: &[$scalar]) {}
             #[inline(always)]
             fn quick_sqrt(self) -> Self {
                 self.each($quick_sqrt)

@@ -20,6 +20,8 @@ pub trait Vector: Real {
     fn splat(value: Self::Scalar) -> Self;
     /// Reads the first `LANES` numbers of `from`.
     fn load(from: &[Self::Scalar]) -> Self;
+    /// Asks for the cache line at the beginning of `at`, which will be needed soon.
+    fn prefetch(at: &[Self::Scalar]);
     /// Writes all lanes to the first `LANES` places of `to`.
     fn store(self, to: &mut [Self::Scalar]);
     /// Reads up to `LANES` numbers, the rest zero.
