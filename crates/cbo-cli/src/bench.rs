@@ -4,8 +4,7 @@
 //! nor than reading and writing its positions. Both are measured with the same threads, buffers and repetitions,
 //! interleaved with the step, and the best repetition of each counts: machines are noisy, ratios less so.
 
-use crate::error::CliError;
-use crate::files::print;
+use crate::error::{CliError, print};
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::simd::{self, Kernel, Vector};
 use cbo::{Alpha, CboConfig, Diffusion, InitialLaw, Objective, Scalar, Sigma, StepReport, solve};

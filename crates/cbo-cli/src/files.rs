@@ -37,8 +37,9 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 /// Finds out before a run whether `path` can be written after it.
 pub fn check_file(path: &Path) -> Result<(), CliError> {
-    if path.is_dir() {
-        return Err(CliError::unwritable(path, &io::Error::other("it is a folder")));
+    // A rename would replace a device such as /dev/stdout, not write to it.
+    if path.exists() && !path.is_file() {
+        return Err(CliError::unwritable(path, &io::Error::other("it is there and is no file")));
     }
     check_inside(folder(path)).map_err(|e| CliError::unwritable(path, &e))
 }

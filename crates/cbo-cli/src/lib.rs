@@ -3,6 +3,7 @@
 //! [`run`] reads the command line and dispatches. A new command is a variant of [`Command`], a module with its arguments,
 //! and a line in [`run`].
 
+pub mod bench;
 pub mod config_file;
 pub mod error;
 pub mod files;
@@ -20,6 +21,7 @@ pub mod result;
 pub mod settings;
 pub mod setup;
 pub mod success;
+pub mod text;
 pub mod values;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -33,6 +35,7 @@ Examples:
   cbo minimize --config run.toml --json
   cbo success rastrigin --dim 20 --runs 100
   cbo list
+  cbo bench
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
 
@@ -54,6 +57,8 @@ pub enum Command {
     Success(success::SuccessArgs),
     /// Show the benchmark functions: formula, domain, minimum
     List(list::ListArgs),
+    /// Measure the speed of a step on this machine, beside its floors
+    Bench(bench::BenchArgs),
 }
 
 /// The whole command line, with help texts complete.
@@ -75,6 +80,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Command::Minimize(args) => minimize::run(&args, &origins),
         Command::Success(args) => success::run(&args, &origins),
         Command::List(args) => list::run(&args),
+        Command::Bench(args) => bench::run(&args),
     });
     match outcome {
         Ok(()) => 0,

@@ -8,12 +8,13 @@ use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Reduction, Scheme, Sigma, 
 use clap::Args;
 use std::path::PathBuf;
 
-/// A flag that may be alone (`--strict`) or have a value (`--strict=false`), as TOML keys do.
-macro_rules! yes_or_no {
-    () => {
-        "true"
-    };
-}
+const SIGMA: &str =
+    "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START / log2(k + 2))";
+const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), \
+                     geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START log2(k + 2))";
+
+/// What a flag means that stands alone (`--strict`); it may have a value (`--strict=false`), as TOML keys do.
+const YES: &str = "true";
 
 /// What is minimised, and how.
 #[derive(Args, Clone, Debug, Default)]
@@ -60,12 +61,11 @@ pub struct RunOptions {
     /// Drift towards the consensus point
     #[arg(long, value_name = "LAMBDA", value_parser = values::number, help_heading = "Dynamics")]
     pub lambda: Option<f64>,
-    /// Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START / log2(k + 2))
-    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, help_heading = "Dynamics")]
+    /// Diffusion over time
+    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, help_heading = "Dynamics", help = SIGMA)]
     pub sigma: Option<Sigma>,
-    /// Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), geometric:START,FACTOR[,CAP][,step|epoch] or
-    /// log:START[,step|epoch] (START log2(k + 2))
-    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, help_heading = "Dynamics")]
+    /// Weight parameter over time
+    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, help_heading = "Dynamics", help = ALPHA)]
     pub alpha: Option<Alpha>,
     /// Time step
     #[arg(long, value_name = "DT", value_parser = values::number, help_heading = "Dynamics")]
@@ -127,16 +127,16 @@ pub struct RunOptions {
     #[arg(long, value_name = "PRECISION", help_heading = "Computation")]
     pub precision: Option<Precision>,
     /// Makes the first failed evaluation (NaN) an error
-    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = YES,
           hide_possible_values = true, help_heading = "Computation")]
     pub strict: Option<bool>,
 
     /// One JSON object on stdout, and nothing else there. Numbers that are not finite are the strings "inf", "-inf", "nan"
-    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = YES,
           hide_possible_values = true, help_heading = "Output")]
     pub json: Option<bool>,
     /// No progress bar, no warnings
-    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = yes_or_no!(),
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = YES,
           hide_possible_values = true, help_heading = "Output")]
     pub quiet: Option<bool>,
 }

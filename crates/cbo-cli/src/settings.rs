@@ -1,7 +1,8 @@
 //! Settings as text: every key of a run with the value that its flag would read back.
 
 use crate::setup::Setup;
-use crate::values::{RotateSpec, ShiftSpec, text};
+use crate::text;
+use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
 
 /// Every setting of the engine, keys as the flags have them. Given initial points are said to be in the file `points`.

@@ -9,6 +9,9 @@ use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme};
 use cbo_problems::{Problem, ProblemError, Shift};
 use std::path::Path;
 
+/// More threads than this no machine has, and asking the system for them may end badly.
+const MOST_THREADS: usize = 1024;
+
 /// A problem, still to be built for a seed (which decides random shifts and rotations).
 #[derive(Clone, Debug)]
 pub struct ProblemSpec {
@@ -77,10 +80,14 @@ impl Setup {
         if let (Some(points), None) = (&points, options.particles) {
             config.particles = points.len() / problem.dim;
         }
+        if config.threads > MOST_THREADS {
+            let message = format!("threads = {}: at most {MOST_THREADS}; 0 for one a core", config.threads);
+            return Err(origins.blame("threads", &message));
+        }
         // Before anything of that size is allocated.
         check_memory(config.particles, &problem, precision).map_err(|e| origins.blame("particles", &e))?;
         let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
-        config.bounds = bounds(options, &built).map_err(|e| origins.blame("bounds", &e))?;
+        config.bounds = bounds(options, &built).and_then(checked).map_err(|e| origins.blame("bounds", &e))?;
         config.init = match (points, &options.init) {
             (Some(points), _) => InitialLaw::Points(points),
             (None, Some(InitSpec::Law(law))) => law.clone(),
@@ -203,13 +210,25 @@ fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f6
     }
 }
 
+/// Refuses an empty box here, before the initial law that follows from it is blamed.
+fn checked(bounds: Option<Vec<(f64, f64)>>) -> Result<Option<Vec<(f64, f64)>>, String> {
+    let empty = |(low, high): &&(f64, f64)| low.is_nan() || high.is_nan() || low >= high;
+    match bounds.iter().flatten().find(empty) {
+        Some((low, high)) => Err(format!("bounds = {low},{high}: low must be below high")),
+        None => Ok(bounds),
+    }
+}
+
 /// Refuses a run whose positions cannot fit into the memory of this machine.
 fn check_memory(particles: usize, problem: &ProblemSpec, precision: Precision) -> Result<(), String> {
     let dim = problem.dim as u128;
-    let positions = particles as u128 * dim * precision.bytes();
-    let matrix = if problem.rotate.is_some() { 3 * dim * dim * 8 } else { 0 };
+    // Saturating: 2^63 particles in 2^63 dimensions are too many even for the count.
+    let product = |numbers: &[u128]| numbers.iter().fold(1u128, |p, n| p.saturating_mul(*n));
+    let positions = product(&[particles as u128, dim, precision.bytes()]);
+    let matrix = if problem.rotate.is_some() { product(&[3 * 8, dim, dim]) } else { 0 };
     // Vectors as long as a point are few, but a point may be long.
-    let needed = positions + positions / 4 + matrix + 16 * dim * 8;
+    let vectors = product(&[16 * 8, dim]);
+    let needed = [positions, positions / 4, matrix, vectors].iter().fold(0u128, |sum, n| sum.saturating_add(*n));
     let Some(available) = available_memory() else { return Ok(()) };
     if needed <= available {
         return Ok(());

@@ -300,7 +300,10 @@ fn wilson(successes: u64, runs: u64) -> (f64, f64) {
     let rate = successes as f64 / n;
     let (centre, scale) = (rate + z * z / (2.0 * n), 1.0 + z * z / n);
     let half = z * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
-    (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
+    // At the ends the interval ends exactly, whatever the rounding.
+    let low = if successes == 0 { 0.0 } else { (centre - half) / scale };
+    let high = if successes == runs { 1.0 } else { (centre + half) / scale };
+    (low, high)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<Number> {

@@ -271,15 +271,12 @@ fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
         .ok_or_else(|| format!("it is one of {}", words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
 }
 
-fn word_of<T: Copy + PartialEq>(value: T, words: &[(&'static str, T)]) -> String {
-    words.iter().find(|(_, v)| *v == value).map_or_else(String::new, |(name, _)| (*name).to_string())
-}
-
-const DIFFUSIONS: &[(&str, Diffusion)] =
+pub(crate) const DIFFUSIONS: &[(&str, Diffusion)] =
     &[("anisotropic", Diffusion::Anisotropic), ("isotropic", Diffusion::Isotropic)];
-const SCHEMES: &[(&str, Scheme)] = &[("euler-maruyama", Scheme::EulerMaruyama), ("drift-first", Scheme::DriftFirst)];
-const UPDATES: &[(&str, Update)] = &[("full", Update::Full), ("partial", Update::Partial)];
-const HANDLINGS: &[(&str, BoundHandling)] =
+pub(crate) const SCHEMES: &[(&str, Scheme)] =
+    &[("euler-maruyama", Scheme::EulerMaruyama), ("drift-first", Scheme::DriftFirst)];
+pub(crate) const UPDATES: &[(&str, Update)] = &[("full", Update::Full), ("partial", Update::Partial)];
+pub(crate) const HANDLINGS: &[(&str, BoundHandling)] =
     &[("reflect", BoundHandling::Reflect), ("clip", BoundHandling::Clip), ("none", BoundHandling::None)];
 
 /// A kind of noise.
@@ -302,106 +299,84 @@ pub fn bound_handling(text: &str) -> Result<BoundHandling, String> {
     word(text, HANDLINGS)
 }
 
-/// Texts of values: what the parsers above read back as the same value.
-pub mod text {
+#[cfg(test)]
+mod tests {
     use super::*;
+    use crate::text;
+    use proptest::prelude::*;
 
-    /// A number, so that reading gives the same bits, and a TOML number where there is one.
-    pub fn number(value: f64) -> String {
-        if value.is_nan() { "nan".into() } else { format!("{value:?}") }
-    }
-
-    /// A value or `off`.
-    pub fn optional<T: Copy>(value: Option<T>, text: impl Fn(T) -> String) -> String {
-        value.map_or_else(|| "off".into(), text)
-    }
-
-    /// Numbers separated by `;`, or one if all are the same.
-    pub fn numbers(values: &[f64]) -> String {
-        match values {
-            [first, rest @ ..] if rest.iter().all(|v| v.to_bits() == first.to_bits()) => number(*first),
-            _ => values.iter().map(|v| number(*v)).collect::<Vec<_>>().join(";"),
+    #[test]
+    fn alpha_in_all_its_forms() {
+        assert_eq!(alpha("1e15"), Ok(Alpha::Constant(1e15)));
+        assert_eq!(alpha("inf"), Ok(Alpha::Constant(f64::INFINITY)));
+        assert_eq!(alpha("ess:0.1"), Ok(Alpha::EffectiveSampleSize(0.1)));
+        let doubled = Geometric { start: 50.0, factor: 2.0, cap: f64::INFINITY, clock: Clock::Epoch };
+        assert_eq!(alpha("geometric:50,2,epoch"), Ok(Alpha::Geometric(doubled)));
+        let capped = Geometric { cap: 1e6, clock: Clock::Step, ..doubled };
+        assert_eq!(alpha("geometric:50,2,1e6"), Ok(Alpha::Geometric(capped)));
+        assert_eq!(alpha("geometric:50,2,1e6,step"), Ok(Alpha::Geometric(capped)));
+        assert_eq!(alpha("log:3,epoch"), Ok(Alpha::Logarithmic { start: 3.0, clock: Clock::Epoch }));
+        for wrong in ["", "a", "geometric:1", "geometric:1,2,3,4", "log:1,2", "ess:", "cosine:1"] {
+            assert!(alpha(wrong).is_err(), "{wrong}");
         }
+        assert!(sigma("ess:0.5").is_err());
+        // Without a cap, a falling sigma falls to zero.
+        let falling = Geometric { start: 1.0, factor: 0.9, cap: 0.0, clock: Clock::Step };
+        assert_eq!(sigma("geometric:1,0.9"), Ok(Sigma::Geometric(falling)));
     }
 
-    /// Coordinates.
-    pub fn coordinates(value: &Coordinates) -> String {
-        match value {
-            Coordinates::All(one) => number(*one),
-            Coordinates::Each(values) => numbers(values),
+    #[test]
+    fn laws_and_boxes() {
+        let normal = |mean, variance| Ok(InitSpec::Law(InitialLaw::Normal { mean, variance }));
+        assert_eq!(init("normal:2,32"), normal(Coordinates::All(2.0), Coordinates::All(32.0)));
+        assert_eq!(init("normal:2;0;-1,1"), normal(Coordinates::Each(vec![2.0, 0.0, -1.0]), Coordinates::All(1.0)));
+        assert_eq!(init("file:a:b.csv"), Ok(InitSpec::File("a:b.csv".into())));
+        for wrong in ["normal:1", "uniform:1,2,3", "file:", "1,2", "cauchy:1,2"] {
+            assert!(init(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(bounds("-1,1"), Ok(BoundsSpec::Box(Coordinates::All(-1.0), Coordinates::All(1.0))));
+        assert_eq!(bounds("off"), Ok(BoundsSpec::Off));
+        assert_eq!(bounds("box.csv"), Ok(BoundsSpec::File("box.csv".into())));
+        assert_eq!(shift("1,2"), shift("1;2"));
+        assert_eq!(freeze("minimizer"), Ok(FreezeSpec::Minimiser));
+        assert_eq!(freeze("1,2"), Ok(FreezeSpec::At(vec![1.0, 2.0])));
     }
 
-    fn with_clock(text: String, clock: Clock) -> String {
-        match clock {
-            Clock::Step => text,
-            Clock::Epoch => text + ",epoch",
+    #[test]
+    fn counts_may_be_scientific_but_are_whole() {
+        assert_eq!(count("1e6"), Ok(1_000_000));
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["-1", "0.5", "1e300", "nan", "inf", "", "ten"] {
+            assert!(count(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(count_or_off("off"), Ok(Switch(None)));
+        assert!(count_or_off("-3").unwrap_err().contains("off"));
     }
 
-    fn geometric(g: &Geometric) -> String {
-        let numbers = [g.start, g.factor, g.cap].map(number).join(",");
-        with_clock(format!("geometric:{numbers}"), g.clock)
-    }
-
-    /// alpha.
-    pub fn alpha(value: &Alpha) -> String {
-        match value {
-            Alpha::Constant(value) => number(*value),
-            Alpha::Geometric(g) => geometric(g),
-            Alpha::Logarithmic { start, clock } => with_clock(format!("log:{}", number(*start)), *clock),
-            Alpha::EffectiveSampleSize(eta) => format!("ess:{}", number(*eta)),
-        }
-    }
-
-    /// sigma.
-    pub fn sigma(value: &Sigma) -> String {
-        match value {
-            Sigma::Constant(value) => number(*value),
-            Sigma::Geometric(g) => geometric(g),
-            Sigma::Logarithmic { start, clock } => with_clock(format!("log:{}", number(*start)), *clock),
-        }
-    }
-
-    /// An initial law; points are in the file `points`.
-    pub fn init(law: &InitialLaw, points: &str) -> String {
-        match law {
-            InitialLaw::Normal { mean, variance } => {
-                format!("normal:{},{}", coordinates(mean), coordinates(variance))
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(a in any::<f64>(), b in any::<f64>(), c in any::<f64>(), epoch: bool) {
+            prop_assume!(![a, b, c].iter().any(|v| v.is_nan()));
+            let clock = if epoch { Clock::Epoch } else { Clock::Step };
+            let g = Geometric { start: a, factor: b, cap: c, clock };
+            for value in [Alpha::Constant(a), Alpha::Geometric(g), Alpha::EffectiveSampleSize(b), Alpha::Logarithmic { start: c, clock }] {
+                prop_assert_eq!(alpha(&text::alpha(&value)), Ok(value));
             }
-            InitialLaw::Uniform { low, high } => format!("uniform:{},{}", coordinates(low), coordinates(high)),
-            InitialLaw::Points(_) => format!("file:{points}"),
+            for value in [Sigma::Constant(a), Sigma::Geometric(g), Sigma::Logarithmic { start: c, clock }] {
+                prop_assert_eq!(sigma(&text::sigma(&value)), Ok(value));
+            }
+            prop_assume!(a != b);
+            let law = InitialLaw::Uniform { low: Coordinates::Each(vec![a, b]), high: Coordinates::All(c) };
+            prop_assert_eq!(init(&text::init(&law, "")), Ok(InitSpec::Law(law)));
+            let walls = (Coordinates::Each(vec![a, b]), Coordinates::Each(vec![b, a]));
+            prop_assert_eq!(bounds(&text::bounds(&[(a, b), (b, a)])), Ok(BoundsSpec::Box(walls.0, walls.1)));
+            prop_assert_eq!(reduction(&text::reduction(Reduction { strength: a, least: b })), Ok(Switch(Some(Reduction { strength: a, least: b }))));
         }
-    }
 
-    /// A box.
-    pub fn bounds(bounds: &[(f64, f64)]) -> String {
-        let side = |pick: fn(&(f64, f64)) -> f64| numbers(&bounds.iter().map(pick).collect::<Vec<_>>());
-        format!("{},{}", side(|b| b.0), side(|b| b.1))
-    }
-
-    /// A reduction.
-    pub fn reduction(value: Reduction) -> String {
-        format!("{},{}", number(value.strength), number(value.least))
-    }
-
-    /// A kind of noise.
-    pub fn diffusion(value: Diffusion) -> String {
-        word_of(value, DIFFUSIONS)
-    }
-
-    /// A time discretisation.
-    pub fn scheme(value: Scheme) -> String {
-        word_of(value, SCHEMES)
-    }
-
-    /// Which particles move.
-    pub fn update(value: Update) -> String {
-        word_of(value, UPDATES)
-    }
-
-    /// What happens at the bounds.
-    pub fn bound_handling(value: BoundHandling) -> String {
-        word_of(value, HANDLINGS)
+        #[test]
+        fn no_text_makes_a_parser_panic(text in ".{0,40}") {
+            let _ = (alpha(&text), sigma(&text), init(&text), bounds(&text), shift(&text), freeze(&text));
+            let _ = (rotate(&text), reduction(&text), count_or_off(&text), scheme(&text));
+        }
     }
 }

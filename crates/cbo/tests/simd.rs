@@ -137,7 +137,7 @@ fn elementary_functions_are_accurate() {
         (Cos, grid(-100.0, 100.0), 3.0),
         (Sin, grid(-1e5, 1e5), 4.0),
         (SinPi, grid(-40.0, 40.0), 3.0),
-        (SinPiSquared, grid(-40.0, 40.0), 5.0),
+        (SinPiSquared, grid(-40.0, 40.0), 7.0),
         (CosPi, grid(-40.0, 40.0), 3.0),
         (Sqrt, grid(0.0, 1e3), 0.5),
         (QuickSqrt, grid(1e-9, 60.0), 64.0), // 2^-46
