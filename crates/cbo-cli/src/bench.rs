@@ -285,7 +285,8 @@ fn table(report: &Report) -> String {
         "cbo {} on {} with {} cores; Rastrigin, alpha = {:e}; {}\n\n",
         report.version, report.instruction_set, report.cores, report.alpha, report.unit
     );
-    let heading = ["particles", "dim", "noise", "type", "threads", "step", "normals", "memory", "ratio", "ms/step", "ms/1000"];
+    let heading =
+        ["particles", "dim", "noise", "type", "threads", "step", "normals", "memory", "ratio", "ms/step", "ms/1000"];
     let widths = [9, 5, 11, 4, 7, 7, 7, 7, 5, 9, 8];
     let mut line = |cells: [String; 11]| {
         for (cell, width) in cells.iter().zip(widths) {

@@ -118,19 +118,19 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
 /// Puts coordinate k of the rows from `first` on into the lanes of `x[k]`. Lanes beyond the last row repeat it.
 #[inline(always)]
 fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
-    let (values, dim, last) = (rows.as_slice(), rows.dim(), rows.len() - 1);
-    for lane in 0..V::LANES {
-        let start = (first + lane).min(last) * dim;
-        let row = values[start..start + dim].chunks_exact(V::LANES);
-        let rest = row.remainder();
-        for (coordinates, square) in row.zip(x.chunks_exact_mut(V::LANES)) {
-            square[lane] = V::load(coordinates);
+    let (values, dim) = (rows.as_slice(), rows.dim());
+    let full = rows.len() - first >= V::LANES;
+    for (block, square) in x.chunks_exact_mut(V::LANES).enumerate() {
+        let column = block * V::LANES;
+        let width = V::LANES.min(dim - column);
+        if full {
+            V::load_transposed(&values[first * dim + column..], dim, width, square);
+            continue;
         }
-        if !rest.is_empty() {
-            x[x.len() - V::LANES + lane] = V::load_partial(rest);
+        for (lane, coordinates) in square.iter_mut().enumerate() {
+            let start = (first + lane).min(rows.len() - 1) * dim + column;
+            *coordinates = V::load_partial(&values[start..start + width]);
         }
-    }
-    for square in x.chunks_exact_mut(V::LANES) {
         V::transpose(square);
     }
 }

@@ -37,3 +37,13 @@ pub use functions::{all, find};
 pub use problem::Problem;
 pub use rotation::Rotation;
 pub use transform::Shift;
+
+/// The Rust examples of the README and of the guide, as tests.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/rust.md")]
+    struct Rust;
+}

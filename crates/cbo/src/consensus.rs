@@ -51,9 +51,8 @@ impl Partial {
     /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them.
     pub(crate) fn survey(&mut self, first: usize, energies: &[f64]) {
         (self.least, self.particle, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0);
-        if simd::run(Finite(energies)) {
-            self.least = simd::run(Least(energies));
-            self.particle = first + energies.iter().position(|&e| e == self.least).unwrap_or(0);
+        if let Some((least, index)) = simd::run(Least(energies)) {
+            (self.least, self.particle) = (least, first + index);
             return;
         }
         for (i, &energy) in energies.iter().enumerate() {
@@ -128,17 +127,16 @@ fn weight(alpha: f64, gap: f64) -> f64 {
 /// Returns infinity when ties at the least energy alone are that many or more: no alpha brings the effective
 /// size below the number of ties.
 pub fn alpha_for_sample_size(fraction: f64, energies: &[f64]) -> f64 {
-    let finite = simd::run(Finite(energies));
     let kept: Vec<f64>;
-    let energies = if finite {
-        energies
-    } else {
-        kept = energies.iter().copied().filter(|e| e.is_finite()).collect();
-        &kept
+    let (energies, least) = match simd::run(Least(energies)) {
+        Some((least, _)) => (energies, least),
+        None => {
+            kept = energies.iter().copied().filter(|e| e.is_finite()).collect();
+            (&kept[..], kept.iter().copied().fold(f64::INFINITY, f64::min))
+        }
     };
     let count = energies.len() as f64;
     let wanted = (fraction * count).max(1.0);
-    let least = simd::run(Least(energies));
     let (mut ties, mut gaps) = (0.0, 0.0);
     for e in energies {
         ties += f64::from(*e == least);
@@ -168,38 +166,36 @@ pub fn alpha_for_sample_size(fraction: f64, energies: &[f64]) -> f64 {
     (0.5 * (low + high)).exp()
 }
 
-/// Whether all numbers are finite.
-struct Finite<'a>(&'a [f64]);
-
-impl Kernel<f64> for Finite<'_> {
-    type Output = bool;
-    #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> bool {
-        // 0 times a number is 0 exactly if the number is finite, else NaN; and NaN stays.
-        let (zero, mut sum) = (V::splat(0.0), V::splat(0.0));
-        for chunk in self.0.chunks(V::LANES) {
-            sum = V::load_partial(chunk).mul_add(zero, sum);
-        }
-        sum.abs().all_less(V::splat(1.0))
-    }
-}
-
-/// The least of finite numbers, +infinity if there are none.
+/// The least number and its first place; `None` if there are none or one of them is not finite.
 struct Least<'a>(&'a [f64]);
 
 impl Kernel<f64> for Least<'_> {
-    type Output = f64;
+    type Output = Option<(f64, usize)>;
     #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> f64 {
+    fn run<V: Vector<Scalar = f64>>(self) -> Option<(f64, usize)> {
+        let (zero, mut check) = (V::splat(0.0), V::splat(0.0));
+        let mut lowest = V::splat(f64::INFINITY);
         let chunks = self.0.chunks_exact(V::LANES);
         let rest = chunks.remainder();
-        let mut least = V::splat(f64::INFINITY);
         for chunk in chunks {
-            least = V::load(chunk).min(least);
+            let e = V::load(chunk);
+            // 0 times a number is 0 exactly if the number is finite, else NaN; and NaN stays.
+            check = e.mul_add(zero, check);
+            lowest = e.min(lowest);
+        }
+        if !check.abs().all_less(V::splat(1.0)) || rest.iter().any(|e| !e.is_finite()) {
+            return None;
         }
         let mut lanes = [f64::INFINITY; 8];
-        least.store(&mut lanes);
-        lanes.iter().chain(rest).copied().fold(f64::INFINITY, f64::min)
+        lowest.store(&mut lanes);
+        let least = lanes.iter().chain(rest).copied().fold(f64::INFINITY, f64::min);
+        let all = V::splat(least);
+        for (c, chunk) in self.0.chunks_exact(V::LANES).enumerate() {
+            if !all.all_less(V::load(chunk)) {
+                return chunk.iter().position(|&e| e == least).map(|i| (least, c * V::LANES + i));
+            }
+        }
+        rest.iter().position(|&e| e == least).map(|i| (least, self.0.len() - rest.len() + i))
     }
 }
 
@@ -210,6 +206,9 @@ struct Weights<'a> {
     energies: &'a [f64],
     weights: &'a mut [f64],
 }
+
+/// The exponential of a number below this is zero (see `simd::Real::exp`).
+const ZERO_BELOW: f64 = -709.0;
 
 #[inline(always)]
 fn weights<V: Vector<Scalar = f64>>(minus_alpha: V, least: V, energies: V) -> V {
@@ -230,8 +229,13 @@ impl Kernel<f64> for Weights<'_> {
         let mut rest = [f64::INFINITY; 8]; // padding of weight zero
         rest[..self.energies.len() - full].copy_from_slice(&self.energies[full..]);
         for (energies, out) in self.energies.chunks(V::LANES).zip(self.weights.chunks_mut(V::LANES)) {
-            let energies = if energies.len() == V::LANES { energies } else { &rest };
-            let w = weights(minus_alpha, least, V::load(energies));
+            let energies = V::load(if energies.len() == V::LANES { energies } else { &rest });
+            // With a large alpha nearly all weights are zero: no exponential is needed to know it.
+            if ((energies - least) * minus_alpha).all_less(V::splat(ZERO_BELOW)) {
+                out.fill(0.0);
+                continue;
+            }
+            let w = weights(minus_alpha, least, energies);
             mass = mass + w;
             squares = w.mul_add(w, squares);
             w.store_partial(out);
@@ -278,11 +282,16 @@ impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let dim = self.moment.len();
-        for (row, &w) in self.rows.chunks_exact(dim).zip(self.weights) {
-            if w > 0.0 {
-                // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
-                for (m, x) in self.moment.iter_mut().zip(row) {
-                    *m = x.to_f64().mul_add(w, *m);
+        for (rows, weights) in self.rows.chunks(V::LANES * dim).zip(self.weights.chunks(V::LANES)) {
+            if V::load_partial(weights).all_less(V::splat(f64::MIN_POSITIVE)) {
+                continue;
+            }
+            for (row, &w) in rows.chunks_exact(dim).zip(weights) {
+                if w > 0.0 {
+                    // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
+                    for (m, x) in self.moment.iter_mut().zip(row) {
+                        *m = x.to_f64().mul_add(w, *m);
+                    }
                 }
             }
         }
@@ -426,7 +435,8 @@ mod tests {
         let energies: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin() * 40.0 + 1e6).collect();
         for fraction in [0.01, 0.1, 0.5, 0.9] {
             let alpha = alpha_for_sample_size(fraction, &energies);
-            let size = simd::run(SampleSize { alpha, least: simd::run(Least(&energies)), energies: &energies });
+            let (least, _) = simd::run(Least(&energies)).expect("finite energies");
+            let size = simd::run(SampleSize { alpha, least, energies: &energies });
             assert!((size / (1000.0 * fraction) - 1.0).abs() < 1e-3, "{fraction}: {size}");
         }
         assert_eq!(alpha_for_sample_size(0.5, &[2.0; 10]), f64::INFINITY);

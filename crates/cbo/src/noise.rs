@@ -95,12 +95,24 @@ impl Noise {
     /// The normals of `rows` particles beginning with `first`, `dim` coordinates each, as rows of length
     /// [`padded`]`(dim)` in `out`, whose length must be at least [`scratch_len`]`(rows, dim)`.
     pub fn fill_normals<T: Scalar>(&self, first: u32, rows: usize, dim: usize, out: &mut [T]) {
-        simd::run(Normals { noise: *self, first, rows, dim, out });
+        simd::run(self.normals(first, rows, dim, out));
     }
 
     /// [`fill_normals`](Self::fill_normals) as a kernel, to be run on a chosen instruction set or inside another kernel.
     pub fn normals<T: Scalar>(self, first: u32, rows: usize, dim: usize, out: &mut [T]) -> impl Kernel<T, Output = ()> {
-        Normals { noise: self, first, rows, dim, out }
+        Normals { noise: self, first, rows, dim, out, meanwhile: &[] }
+    }
+
+    /// [`normals`](Self::normals), with `meanwhile` brought into the cache bit by bit.
+    pub(crate) fn normals_meanwhile<'a, T: Scalar>(
+        self,
+        first: u32,
+        rows: usize,
+        dim: usize,
+        out: &'a mut [T],
+        meanwhile: &'a [T],
+    ) -> impl Kernel<T, Output = ()> {
+        Normals { noise: self, first, rows, dim, out, meanwhile }
     }
 }
 
@@ -120,6 +132,7 @@ struct Normals<'a, T> {
     rows: usize,
     dim: usize,
     out: &'a mut [T],
+    meanwhile: &'a [T],
 }
 
 impl<T: Scalar> Kernel<T> for Normals<'_, T> {
@@ -142,6 +155,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         let group = |lanes: &[u64; 16], start: usize| V::Words::new(std::array::from_fn(|i| lanes[start + i]));
         let mut particle = [group(&particles, 0), group(&particles, 8)];
         let mut block = [group(&blocks_of, 0), group(&blocks_of, 8)];
+        let mut upcoming = self.meanwhile.chunks_exact(V::LANES);
         let keys = round_keys(self.noise.key);
         let distance = (16 / blocks, 16 % blocks);
         // Words, then radii, then normals, each in the place of what came before: three tight loops whose constants fit
@@ -160,6 +174,11 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
             }
             for pair in part.chunks_exact_mut(2 * V::LANES) {
                 radius(V::load(pair)).store(pair);
+                for _ in 0..2 {
+                    if let Some(line) = upcoming.next() {
+                        V::prefetch(line);
+                    }
+                }
             }
             for four in part.chunks_exact_mut(4 * V::LANES) {
                 let at = |j: usize| V::load(&four[j * V::LANES..]);

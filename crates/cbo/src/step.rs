@@ -130,7 +130,7 @@ pub(crate) struct Scratch<T> {
 }
 
 /// Coordinates in a tile: its positions and normals fit the first-level cache together.
-const TILE: usize = 1024;
+const TILE: usize = 2048;
 
 /// Particles in a tile.
 pub(crate) fn tile_rows(dim: usize) -> usize {
@@ -171,11 +171,7 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
             let first = (self.first + t * per_tile) as u32;
             let count = tile.len() / dim;
             let normals = &mut self.scratch.normals[..];
-            // The positions arrive while the normals are made.
-            for line in tile.chunks(V::LANES) {
-                V::prefetch(line);
-            }
-            fill::<V>(motion.diffusion_noise, first, count, dim, normals);
+            fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
             match motion.diffusion {
                 Diffusion::Anisotropic => anisotropic::<V>(motion, tile, normals),
                 Diffusion::Isotropic => isotropic::<V>(motion, tile, normals),
@@ -190,10 +186,11 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
     }
 }
 
-/// Writes the normals of the tile into `normals`, rows one after the other without padding.
+/// Writes the normals of a tile into `normals`, rows one after the other without padding. The positions of the tile arrive in
+/// the cache meanwhile.
 #[inline(always)]
-fn fill<V: Vector>(noise: Noise, first: u32, rows: usize, dim: usize, normals: &mut [V::Scalar]) {
-    noise.normals(first, rows, dim, normals).run::<V>();
+fn fill<V: Vector>(noise: Noise, first: u32, rows: usize, dim: usize, normals: &mut [V::Scalar], tile: &[V::Scalar]) {
+    noise.normals_meanwhile(first, rows, dim, normals, tile).run::<V>();
     let stride = padded(dim);
     if stride != dim {
         for row in 1..rows {
@@ -260,7 +257,7 @@ fn kick<V: Vector>(
     rows: &mut [V::Scalar],
     normals: &mut [V::Scalar],
 ) {
-    fill::<V>(motion.kick_noise, first, rows.len() / motion.dim, motion.dim, normals);
+    fill::<V>(motion.kick_noise, first, rows.len() / motion.dim, motion.dim, normals, &[]);
     let amplitude = V::splat(amplitude);
     update!(V, rows, normals, normals, |x, xi, _same| amplitude.mul_add(xi, x));
 }

@@ -53,7 +53,7 @@ impl Function {
             Self::Sin => x.sin(),
             Self::Cos => x.cos(),
             Self::SinPi => x.sin_pi(),
-            Self::SinPiSquared => x.sin_pi_squared(),
+            Self::SinPiSquared => x.sin_pi_up_to_sign().square(),
             Self::CosPi => x.cos_pi(),
             Self::Sqrt | Self::QuickSqrt => x.sqrt(),
             Self::Round => x.round(),
@@ -228,6 +228,39 @@ fn transpose_exchanges_rows_and_columns() {
         for set in available() {
             for (i, x) in run_on::<T, _>(set, Transpose).iter().enumerate() {
                 assert_eq!(x.to_f64(), (i % lanes * lanes + i / lanes) as f64, "{set:?} {}", T::NAME);
+            }
+        }
+    }
+    check::<f64>(8);
+    check::<f32>(16);
+}
+
+struct LoadTransposed<'a, T>(&'a [T], usize, usize);
+
+impl<T: Scalar> Kernel<T> for LoadTransposed<'_, T> {
+    type Output = Vec<T>;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) -> Vec<T> {
+        let mut square = vec![V::splat(T::from_f64(9.0)); V::LANES];
+        V::load_transposed(self.0, self.1, self.2, &mut square);
+        let mut out = vec![T::default(); V::LANES * V::LANES];
+        square.iter().zip(out.chunks_mut(V::LANES)).for_each(|(v, to)| v.store(to));
+        out
+    }
+}
+
+#[test]
+fn rows_are_loaded_into_lanes() {
+    fn check<T: Scalar>(lanes: usize) {
+        for set in available() {
+            for (stride, width) in [(1, 1), (5, 3), (lanes, lanes), (40, lanes), (23, 7)] {
+                // Exactly as long as it must be.
+                let rows: Vec<T> = (0..(lanes - 1) * stride + width).map(|i| T::from_f64(i as f64 + 1.0)).collect();
+                for (i, x) in run_on(set, LoadTransposed(&rows, stride, width)).iter().enumerate() {
+                    let (k, r) = (i / lanes, i % lanes);
+                    let want = if k < width { (r * stride + k + 1) as f64 } else { 0.0 };
+                    assert_eq!(x.to_f64(), want, "{set:?} {} stride {stride} width {width}", T::NAME);
+                }
             }
         }
     }

@@ -35,7 +35,7 @@ impl Function for Ackley {
         let (mut squares, mut waves) = (R::constant(0.0), R::constant(0.0));
         for &v in x {
             squares = v.mul_add(v, squares);
-            let sine = v.sin_pi();
+            let sine = v.sin_pi_up_to_sign();
             waves = sine.mul_add(sine, waves);
         }
         // exp(mean cos(2 pi v)) = e exp(-2 mean sin(pi v)^2): both brackets vanish at the minimum, exactly.

@@ -34,13 +34,13 @@ impl Function for Levy {
     #[inline(always)]
     fn value<R: Real>(&self, x: &[R]) -> R {
         // In u = w - 1: a shift by 1 inside sin(pi ...) only flips the sign, which the square forgets.
-        let mut sum = ((x[0] - 1.0) * 0.25).sin_pi_squared();
+        let mut sum = ((x[0] - 1.0) * 0.25).sin_pi_up_to_sign().square();
         for &v in &x[..x.len() - 1] {
             let u = (v - 1.0) * 0.25;
             let wave = (u * std::f64::consts::PI + 1.0).sin();
             sum = sum + u.square() * (wave.square() * 10.0 + 1.0);
         }
         let u = (x[x.len() - 1] - 1.0) * 0.25;
-        sum + u.square() * ((u * 2.0).sin_pi_squared() + 1.0)
+        sum + u.square() * ((u * 2.0).sin_pi_up_to_sign().square() + 1.0)
     }
 }

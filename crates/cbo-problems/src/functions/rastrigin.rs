@@ -52,7 +52,8 @@ impl Function for Rastrigin {
         for &v in x {
             squares = v.mul_add(v, squares);
             // 1 - cos(2 pi v) = 2 sin(pi v)^2, without cancellation near the minimum.
-            waves = waves + v.sin_pi_squared();
+            let sine = v.sin_pi_up_to_sign();
+            waves = sine.mul_add(sine, waves);
         }
         squares + waves * (2.0 * self.amplitude)
     }

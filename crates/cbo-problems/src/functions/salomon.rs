@@ -37,6 +37,6 @@ impl Function for Salomon {
             squares = v.mul_add(v, squares);
         }
         let radius = squares.sqrt();
-        radius.sin_pi_squared() * 2.0 + radius * 0.1
+        radius.sin_pi_up_to_sign().square() * 2.0 + radius * 0.1
     }
 }

@@ -43,7 +43,7 @@ impl Function for Weierstrass {
         for &v in x {
             let (mut height, mut frequency) = (2.0, 1.0);
             for _ in 0..=20 {
-                sum = (v * frequency).sin_pi_squared().mul_add(R::constant(height), sum);
+                sum = (v * frequency).sin_pi_up_to_sign().square().mul_add(R::constant(height), sum);
                 height *= 0.5;
                 frequency *= 3.0;
             }

@@ -249,6 +249,16 @@ impl Vector for VectorF64 {
         }
     }
     #[inline(always)]
+    fn load_transposed(rows: &[f64], stride: usize, width: usize, to: &mut [Self]) {
+        assert!(width <= 8 && rows.len() >= 7 * stride + width && to.len() >= 8);
+        let mask = ((1u32 << width) - 1) as __mmask8;
+        for (lane, v) in to[..8].iter_mut().enumerate() {
+            // Within `rows`, by the assertion; masked lanes are not read.
+            *v = Self(unsafe { _mm512_maskz_loadu_pd(mask, rows.as_ptr().add(lane * stride)) });
+        }
+        Self::transpose(to);
+    }
+    #[inline(always)]
     fn transpose(square: &mut [Self]) {
         let s: &mut [Self; 8] = (&mut square[..8]).try_into().expect("a square of 8");
         unsafe {
@@ -389,6 +399,16 @@ impl Vector for VectorF32 {
                 _mm512_storeu_ps(out.add(16), _mm512_castpd_ps(_mm512_permutex2var_pd(ab, second, cd)));
             }
         }
+    }
+    #[inline(always)]
+    fn load_transposed(rows: &[f32], stride: usize, width: usize, to: &mut [Self]) {
+        assert!(width <= 16 && rows.len() >= 15 * stride + width && to.len() >= 16);
+        let mask = ((1u32 << width) - 1) as __mmask16;
+        for (lane, v) in to[..16].iter_mut().enumerate() {
+            // Within `rows`, by the assertion; masked lanes are not read.
+            *v = Self(unsafe { _mm512_maskz_loadu_ps(mask, rows.as_ptr().add(lane * stride)) });
+        }
+        Self::transpose(to);
     }
     #[inline(always)]
     fn transpose(square: &mut [Self]) {

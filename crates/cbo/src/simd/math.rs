@@ -151,11 +151,10 @@ pub fn sin_pi<V: Vector>(x: V) -> V {
     odd(V::Scalar::COEFFICIENTS.sin_pi, x - nearest) * alternating(nearest)
 }
 
-/// sin(pi x)^2: the sign does not matter.
+/// sin(pi x) but for its sign.
 #[inline(always)]
-pub fn sin_pi_squared<V: Vector>(x: V) -> V {
-    let sine = odd(V::Scalar::COEFFICIENTS.sin_pi, x - x.round());
-    sine * sine
+pub fn sin_pi_up_to_sign<V: Vector>(x: V) -> V {
+    odd(V::Scalar::COEFFICIENTS.sin_pi, x - x.round())
 }
 
 /// sin(x + shift pi) for shift 0 or 1/2; `exact` serves arguments too large for the reduction.

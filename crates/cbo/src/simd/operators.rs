@@ -75,8 +75,8 @@ macro_rules! arithmetic {
                 crate::simd::math::sin_pi(self)
             }
             #[inline(always)]
-            fn sin_pi_squared(self) -> Self {
-                crate::simd::math::sin_pi_squared(self)
+            fn sin_pi_up_to_sign(self) -> Self {
+                crate::simd::math::sin_pi_up_to_sign(self)
             }
         }
     };

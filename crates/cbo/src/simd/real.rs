@@ -47,10 +47,10 @@ pub trait Real:
     /// sin(pi self), exact at integers.
     fn sin_pi(self) -> Self;
 
-    /// sin(pi self)^2 = (1 - cos(2 pi self))/2, exact at integers.
+    /// sin(pi self) but for its sign, for formulas in which only the square counts; exact at integers.
     #[inline(always)]
-    fn sin_pi_squared(self) -> Self {
-        self.sin_pi().square()
+    fn sin_pi_up_to_sign(self) -> Self {
+        self.sin_pi()
     }
 
     /// cos(pi self).

@@ -58,6 +58,15 @@ pub trait Vector: Real {
     fn exchange(bits: Self::Bits, a: Self, b: Self) -> (Self, Self);
     /// Writes lane l of `parts[j]` to place 4 l + j of `to` (4 `LANES` places).
     fn store_interleaved(parts: [Self; 4], to: &mut [Self::Scalar]);
+    /// Reads the first `width` numbers (at most `LANES`) of each of `LANES` rows that lie `stride` apart, and transposes: lane
+    /// r of `to[k]` is `rows[r * stride + k]`, zero from `width` on. `to` takes `LANES` vectors.
+    #[inline(always)]
+    fn load_transposed(rows: &[Self::Scalar], stride: usize, width: usize, to: &mut [Self]) {
+        for (lane, v) in to[..Self::LANES].iter_mut().enumerate() {
+            *v = Self::load_partial(&rows[lane * stride..][..width]);
+        }
+        Self::transpose(to);
+    }
     /// Transposes a square: afterwards lane r of `square[k]` is what lane k of `square[r]` was (`LANES` vectors).
     fn transpose(square: &mut [Self]);
 }

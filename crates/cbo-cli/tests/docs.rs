@@ -1,0 +1,274 @@
+//! The documentation is true: its commands run, its flags and defaults are the program's, its links lead somewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The Markdown files of a folder, in order.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let mut pages: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    pages.sort();
+    pages
+}
+
+/// README, CONTRIBUTING, CHANGELOG and the guide.
+fn all_pages() -> Vec<PathBuf> {
+    [pages(&root()), pages(&root().join("docs"))].concat()
+}
+
+/// A fenced block of code.
+struct Block {
+    language: String,
+    /// The line of its first line, from 1.
+    line: usize,
+    text: String,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (index, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(language), None) => {
+                open = Some(Block { language: language.into(), line: index + 2, text: String::new() });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(block)) => block.text += &format!("{line}\n"),
+            (None, None) => (),
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// What is to be done with a line of an `sh` block.
+#[derive(Debug, PartialEq)]
+enum Line<'a> {
+    /// Nothing: a comment, or a command that the tests run elsewhere.
+    Skip,
+    /// Run `cbo` with these arguments, as a shell reads them, and expect this exit code.
+    Run(&'a str, i32),
+    /// Not known.
+    Unknown,
+}
+
+fn classify(line: &str) -> Line<'_> {
+    let line = line.trim();
+    let skipped = ["#", "make", "cargo test", "python3"];
+    if line.is_empty() || skipped.iter().any(|s| line.starts_with(s)) {
+        return Line::Skip;
+    }
+    let Some(arguments) = line.strip_prefix("cbo ").or(line.strip_prefix("cargo run --release -- ")) else {
+        return Line::Unknown;
+    };
+    match arguments.split_once("# exit ") {
+        Some((arguments, code)) => code.trim().parse().map_or(Line::Unknown, |code| Line::Run(arguments, code)),
+        None => Line::Run(arguments, 0),
+    }
+}
+
+#[test]
+fn lines_are_classified() {
+    assert_eq!(classify("cbo list"), Line::Run("list", 0));
+    assert_eq!(classify("cargo run --release -- list --json"), Line::Run("list --json", 0));
+    assert_eq!(classify("cbo list foo  # exit 2"), Line::Run("list foo  ", 2));
+    assert_eq!(classify("cbo list foo # exit soon"), Line::Unknown);
+    assert_eq!(classify("make test"), Line::Skip);
+    assert_eq!(classify("cargo test -p cbo"), Line::Skip);
+    assert_eq!(classify("curl example.org | sh"), Line::Unknown);
+    assert_eq!(classify("cargo publish"), Line::Unknown);
+}
+
+#[test]
+fn every_line_of_every_sh_block_is_known() {
+    for page in all_pages() {
+        for block in blocks(&read(&page)).iter().filter(|b| b.language == "sh") {
+            for (index, line) in block.text.lines().enumerate() {
+                let place = format!("{} line {}", page.display(), block.line + index);
+                assert_ne!(classify(line), Line::Unknown, "{place}: use a `console` block for: {line}");
+            }
+        }
+    }
+}
+
+/// Runs the commands of each page in a fresh folder, with the files that its TOML blocks name.
+#[cfg(unix)]
+#[test]
+fn every_command_runs() {
+    let mut count = 0;
+    for page in all_pages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for block in blocks(&read(&page)) {
+            let name = block.text.lines().next().and_then(|l| l.strip_prefix("# ")).filter(|n| n.ends_with(".toml"));
+            if let ("toml", Some(name)) = (block.language.as_str(), name) {
+                fs::write(folder.path().join(name), &block.text).expect("a file is written");
+            }
+            if block.language != "sh" {
+                continue;
+            }
+            for (index, line) in block.text.lines().enumerate() {
+                let Line::Run(arguments, expected) = classify(line) else { continue };
+                let output = Command::new("sh")
+                    .args(["-c", &format!("\"$CBO\" {arguments}")])
+                    .env("CBO", env!("CARGO_BIN_EXE_cbo"))
+                    .current_dir(folder.path())
+                    .stdin(Stdio::null())
+                    .output()
+                    .expect("a shell starts");
+                let place = format!("{} line {}: {line}", page.display(), block.line + index);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(expected), "{place}\n{said}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// The part of a page from a heading to the next of the same level.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
+    let level = heading.split_once(' ').expect("a heading").0;
+    rest.split_once(&format!("\n{level} ")).map_or(rest, |(section, _)| section)
+}
+
+/// The cells of the table row about a flag.
+fn row<'a>(text: &'a str, flag: &str) -> Option<Vec<&'a str>> {
+    let about = |line: &&str| {
+        let rest = line.strip_prefix(&format!("| `--{flag}"));
+        rest.is_some_and(|r| r.starts_with(['`', ' ']))
+    };
+    let line = text.lines().find(about)?;
+    // A bar in a cell is written \|.
+    let line = line.trim_matches('|');
+    let mut cells = Vec::new();
+    let mut start = 0;
+    for (at, _) in line.match_indices('|').filter(|(at, _)| !line[..*at].ends_with('\\')) {
+        cells.push(line[start..at].trim());
+        start = at + 1;
+    }
+    cells.push(line[start..].trim());
+    Some(cells)
+}
+
+#[test]
+fn every_flag_is_documented_with_its_default() {
+    let page = read(&root().join("docs/cli.md"));
+    let command = cbo_cli::command();
+    let minimize = section(&page, "## cbo minimize");
+    for subcommand in command.get_subcommands() {
+        let name = subcommand.get_name();
+        let own = section(&page, &format!("## cbo {name}"));
+        for argument in subcommand.get_arguments() {
+            let Some(flag) = argument.get_long().filter(|f| *f != "help") else { continue };
+            // What both have in common is documented once.
+            let shared = if name == "success" { row(minimize, flag) } else { None };
+            let cells =
+                row(own, flag).or(shared).unwrap_or_else(|| panic!("docs/cli.md has no row for {name} --{flag}"));
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let in_words = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']').to_string());
+            let given = argument.get_default_values().first().map(|v| v.to_string_lossy().into_owned());
+            let takes_value = argument.get_num_args().is_none_or(|n| n.takes_values());
+            let Some(default) = in_words.or(given.filter(|_| takes_value)) else { continue };
+            let documented = cells.last().expect("a cell").replace('`', "");
+            let same = documented == default || documented.replace(';', ",") == default.replace(';', ",");
+            assert!(same, "docs/cli.md: default of {name} --{flag} is `{default}`, not `{documented}`");
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_json_objects_is_documented() {
+    let page = read(&root().join("docs/cli.md"));
+    let runs = [
+        ("minimize", "minimize sphere --dim 2 --steps 3 --json"),
+        ("success", "success sphere --dim 2 --steps 3 --runs 2 --json --verbose"),
+        ("list", "list rastrigin --json"),
+        ("bench", "bench --particles 10 --dim 2 --seconds 0.001 --threads 1 --json"),
+    ];
+    for (name, line) in runs {
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let output = Command::new(env!("CARGO_BIN_EXE_cbo")).args(arguments).output().expect("the program starts");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let object = value.as_object().expect("an object");
+        let nested = ["outcomes", "rows", "parameters"].iter().filter_map(|k| object.get(*k)?.get(0)?.as_object());
+        for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {
+            assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
+        }
+    }
+}
+
+/// The table of docs/functions.md, made from the list of the program.
+fn function_table() -> String {
+    let mut table = String::from("| name | dimensions | domain | minimum | formula |\n|---|---|---|---|---|\n");
+    for info in cbo_problems::all() {
+        let interval = |(low, high): &(f64, f64)| format!("[{low}, {high}]");
+        let domain = info.domain.iter().map(interval).collect::<Vec<_>>().join(" × ");
+        let star = if info.confined { " *" } else { "" };
+        let cell = |text: &str| text.replace('|', "\\|");
+        let (optimum, formula) = (cell(info.optimum), cell(info.formula));
+        table += &format!("| `{}` | {} | {domain}{star} | {optimum} | `{formula}` |\n", info.name, info.dims);
+    }
+    table
+}
+
+#[test]
+fn the_table_of_functions_is_the_programs() {
+    let table = function_table();
+    let page = read(&root().join("docs/functions.md"));
+    assert!(page.contains(&table), "the table of docs/functions.md should be\n\n{table}");
+    let count = format!("{} benchmark functions", cbo_problems::all().len());
+    assert!(read(&root().join("README.md")).contains(&count), "README should say: {count}");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read(&root().join("README.md")).lines().count();
+    assert!(lines < 100, "{lines} lines");
+}
+
+/// The anchor that a heading gets.
+fn anchor(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    for page in all_pages() {
+        let text = read(&page);
+        for (_, rest) in text.match_indices("](").map(|(at, _)| text.split_at(at + 2)) {
+            let target = rest.split_once(')').expect("a link is closed").0;
+            if target.contains("://") {
+                continue;
+            }
+            let (path, fragment) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { page.clone() } else { page.with_file_name(path) };
+            assert!(file.exists(), "{}: {target} is not there", page.display());
+            if !fragment.is_empty() {
+                let there = read(&file);
+                let found = there.lines().filter(|l| l.starts_with('#')).any(|l| anchor(l) == fragment);
+                assert!(found, "{}: {target} has no such heading", page.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_page_of_the_guide_is_in_its_summary() {
+    let folder = root().join("docs");
+    let summary = read(&folder.join("SUMMARY.md"));
+    for page in pages(&folder) {
+        let name = page.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name} is not in the summary");
+    }
+}
