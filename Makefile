@@ -49,7 +49,8 @@ compare:
 
 # The picture in the README.
 figures:
-	$(CARGO) run --release --locked -- minimize rastrigin --dim 2 --particles 60 --seed 3 --steps 120 --plot docs/images/rastrigin.png
+	@mkdir -p docs/images
+	$(CARGO) run --release --locked -- minimize rastrigin --dim 2 --particles 200 --seed 8 --steps 100 --shift '2.2;-1.4' --init 'uniform:-5;-1,1;5' --plot docs/images/rastrigin.png
 
 book:
 	@command -v mdbook >/dev/null || $(CARGO) install mdbook --locked

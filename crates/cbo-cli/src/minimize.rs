@@ -151,7 +151,7 @@ where
         1 | 2 if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let progress = Progress::new(config, !options.json() && !options.quiet());
+    let progress = Progress::new(config, problem.dim(), !options.json() && !options.quiet());
     let mut watch = Watch { progress, history, film };
     let report = solve(config, problem, &mut watch).map_err(|e| failure(&e))?;
     drop(watch.progress.take());

@@ -1,7 +1,7 @@
 //! The progress bar: on a terminal only, and seldom enough to cost nothing.
 
 use crate::numbers::short;
-use cbo::{CboConfig, DEFAULT_STEPS, Scalar, StepReport};
+use cbo::{CboConfig, Scalar, StepReport};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -22,12 +22,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for a run of these settings; `None` where nobody would see it.
-    pub fn new(config: &CboConfig, wanted: bool) -> Option<Self> {
+    /// A bar for a run of these settings in `dim` dimensions; `None` where nobody would see it.
+    pub fn new(config: &CboConfig, dim: usize, wanted: bool) -> Option<Self> {
         let bar = bar(FULL, wanted)?;
-        let CboConfig { steps, time, dt, max_evaluations, max_seconds, .. } = *config;
-        let limited = max_evaluations.is_some() || max_seconds.is_some();
-        let last_step = steps.or(time.map(|t| (t / dt).round() as u64)).or((!limited).then_some(DEFAULT_STEPS));
+        let last_step = config.check(dim).ok()?.last_step();
+        let CboConfig { max_evaluations, max_seconds, .. } = *config;
         Some(Self { bar, last_step, max_evaluations, max_seconds, shown: 0.0 })
     }
 

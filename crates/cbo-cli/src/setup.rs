@@ -87,7 +87,7 @@ impl Setup {
         // Before anything of that size is allocated.
         check_memory(config.particles, &problem, precision).map_err(|e| origins.blame("particles", &e))?;
         let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
-        config.bounds = bounds(options, &built).and_then(checked).map_err(|e| origins.blame("bounds", &e))?;
+        config.bounds = bounds(options, &built).map_err(|e| origins.blame("bounds", &e))?;
         config.init = match (points, &options.init) {
             (Some(points), _) => InitialLaw::Points(points),
             (None, Some(InitSpec::Law(law))) => law.clone(),
@@ -207,15 +207,6 @@ fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f6
             Ok(Some(problem.domain().to_vec()))
         }
         None => Ok(None),
-    }
-}
-
-/// Refuses an empty box here, before the initial law that follows from it is blamed.
-fn checked(bounds: Option<Vec<(f64, f64)>>) -> Result<Option<Vec<(f64, f64)>>, String> {
-    let empty = |(low, high): &&(f64, f64)| low.is_nan() || high.is_nan() || low >= high;
-    match bounds.iter().flatten().find(empty) {
-        Some((low, high)) => Err(format!("bounds = {low},{high}: low must be below high")),
-        None => Ok(bounds),
     }
 }
 

@@ -160,6 +160,11 @@ impl Plan {
         self.dim
     }
 
+    /// The last step that the run may take, if steps or time limit it.
+    pub fn last_step(&self) -> Option<u64> {
+        self.last_step
+    }
+
     /// Particles evaluated in a step.
     pub fn batch_size(&self) -> usize {
         self.config.batch.unwrap_or(self.config.particles)
@@ -195,9 +200,10 @@ impl CboConfig {
         positive("lambda", self.lambda)?;
         self.check_alpha()?;
         self.check_sigma()?;
+        // Before the initial law, which often follows from the bounds.
+        self.check_bounds(dim)?;
         self.check_init(dim)?;
         self.check_batch()?;
-        self.check_bounds(dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
         let open_ended = last_step.is_none() && self.max_evaluations.is_none() && self.max_seconds.is_none();

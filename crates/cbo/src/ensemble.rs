@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream};
 use crate::objective::Rows;
-use crate::simd::Scalar;
+use crate::simd::{self, Kernel, Scalar, Vector};
 
 /// N particles in d dimensions.
 #[derive(Debug)]
@@ -49,27 +49,26 @@ impl<T: Scalar> Ensemble<T> {
 
     /// The mean position.
     pub fn mean(&self) -> Vec<f64> {
-        let mut mean = vec![0.0; self.dim];
-        for row in self.rows().iter() {
-            for (m, x) in mean.iter_mut().zip(row) {
-                *m += x.to_f64();
-            }
-        }
-        mean.iter_mut().for_each(|m| *m /= self.len() as f64);
-        mean
+        self.moments().0
     }
 
     /// The variance of each coordinate (divided by N).
     pub fn variances(&self) -> Vec<f64> {
-        let mean = self.mean();
-        let mut variances = vec![0.0; self.dim];
-        for row in self.rows().iter() {
-            for ((v, m), x) in variances.iter_mut().zip(&mean).zip(row) {
-                *v += (x.to_f64() - m).powi(2);
-            }
+        self.moments().1
+    }
+
+    /// Mean and variance of each coordinate, in one pass: sums relative to the first particle, which lies in the swarm, so
+    /// that little cancels.
+    fn moments(&self) -> (Vec<f64>, Vec<f64>) {
+        let count = self.len() as f64;
+        let (mut means, mut variances) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        let origin: Vec<f64> = self.positions.iter().take(self.dim).map(|x| x.to_f64()).collect();
+        simd::run(Moments { rows: &self.positions, origin: &origin, sums: &mut means, squares: &mut variances });
+        for ((mean, variance), o) in means.iter_mut().zip(&mut variances).zip(&origin) {
+            let offset = *mean / count;
+            (*mean, *variance) = (o + offset, (*variance / count - offset * offset).max(0.0));
         }
-        variances.iter_mut().for_each(|v| *v /= self.len() as f64);
-        variances
+        (means, variances)
     }
 
     /// Half the mean squared distance to `point`: the functional V of the theory when `point` is the minimiser.
@@ -136,6 +135,28 @@ impl<T: Scalar> Ensemble<T> {
     }
 }
 
+struct Moments<'a, T> {
+    rows: &'a [T],
+    origin: &'a [f64],
+    sums: &'a mut [f64],
+    squares: &'a mut [f64],
+}
+
+impl<T: Scalar> Kernel<f64> for Moments<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        for row in self.rows.chunks_exact(self.origin.len()) {
+            // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
+            for (((x, o), sum), square) in row.iter().zip(self.origin).zip(&mut *self.sums).zip(&mut *self.squares) {
+                let offset = x.to_f64() - o;
+                *sum += offset;
+                *square = offset.mul_add(offset, *square);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +171,7 @@ mod tests {
     fn statistics_of_a_small_swarm() {
         let swarm = swarm(&[0.0, 0.0, 2.0, 0.0, 1.0, 3.0], 2);
         assert_eq!(swarm.mean(), [1.0, 1.0]);
-        assert_eq!(swarm.variances(), [2.0 / 3.0, 2.0]);
+        assert!(swarm.variances().iter().zip([2.0 / 3.0, 2.0]).all(|(v, want)| (v - want).abs() < 1e-15));
         assert_eq!(swarm.diameter(), 3.0);
         assert!(swarm.is_narrower_than(3.1) && !swarm.is_narrower_than(3.0) && !swarm.is_narrower_than(0.0));
         assert!((swarm.spread() - (8.0f64 / 3.0).sqrt()).abs() < 1e-15);

@@ -15,7 +15,7 @@ use crate::threads::{Blocks, Crew};
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
 fn block_rows(dim: usize) -> usize {
-    (2048 / dim / 16 * 16).clamp(64, 1024)
+    2048usize.div_ceil(dim).next_multiple_of(16).clamp(64, 1024)
 }
 
 /// Everything that one step hands to the next.
