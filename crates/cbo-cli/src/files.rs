@@ -57,7 +57,9 @@ pub fn check_folder(path: &Path, what: &str, is_ours: fn(&[String]) -> bool) -> 
     if path.exists() {
         let names = names(path).map_err(unwritable)?;
         if !names.is_empty() && !is_ours(&names) {
-            let remedy = format!("holds {} and is not {what}; choose an empty or a new folder", names.join(", "));
+            let more = if names.len() > 3 { format!(" and {} more", names.len() - 3) } else { String::new() };
+            let some = names[..names.len().min(3)].join(", ");
+            let remedy = format!("holds {some}{more} and is not {what}; choose an empty or a new folder");
             return Err(CliError::setting("folder", path.display(), remedy));
         }
     } else {

@@ -39,9 +39,11 @@ Examples:
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
 
-/// Consensus-based optimization: a swarm of particles agrees on where the global minimum is.
+const ABOUT: &str = "Consensus-based optimization: a swarm of particles agrees on where the global minimum is";
+
+/// The command line.
 #[derive(Parser, Debug)]
-#[command(name = "cbo", version, about, after_help = EXAMPLES, args_override_self = true, disable_help_subcommand = true)]
+#[command(name = "cbo", version, about = ABOUT, after_help = EXAMPLES, args_override_self = true, disable_help_subcommand = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -32,7 +32,7 @@ const POINTS_FILE: &str = "points.csv";
 const EXAMPLES: &str = "\
 Examples:
   cbo minimize rastrigin --dim 20
-  cbo minimize rastrigin --dim 10 --particles 500 --alpha ess:0.1 --rotate 1 --shift random
+  cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
   cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
   cbo minimize eggholder --particles 1000 --steps 500 --json
   cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced

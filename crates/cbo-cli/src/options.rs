@@ -88,7 +88,7 @@ pub struct RunOptions {
     /// Keeps the consensus point at the `minimiser` or at x1,x2,...: for tests of the theory
     #[arg(long, value_name = "POINT", value_parser = values::freeze, help_heading = "Dynamics")]
     pub freeze: Option<FreezeSpec>,
-    /// Steps in an epoch [off: one round of particle batches]
+    /// Steps in an epoch; `off` for one round of particle batches
     #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "Dynamics")]
     pub epoch_steps: Option<Switch<u64>>,
     /// Shrinks the swarm with its variance, once an epoch: on, off or STRENGTH,LEAST
@@ -123,7 +123,7 @@ pub struct RunOptions {
     /// Threads; 0 for one a core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
-    /// Precision of positions and energies
+    /// Precision of positions and energies [default: f64]
     #[arg(long, value_name = "PRECISION", help_heading = "Computation")]
     pub precision: Option<Precision>,
     /// Makes the first failed evaluation (NaN) an error

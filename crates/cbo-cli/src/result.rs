@@ -136,7 +136,7 @@ fn in_words(stop: &str) -> &str {
         "evaluations" => "the evaluations allowed are spent",
         "seconds" => "the time allowed is up",
         "target" => "the target value is reached",
-        "diameter" => "the swarm is as small as asked for",
+        "diameter" => "the swarm has contracted",
         "stagnation" => "the best value no longer improves",
         "interrupt" => "Ctrl-C",
         other => other,

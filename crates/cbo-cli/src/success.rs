@@ -6,8 +6,8 @@ use crate::minimize::{eprintln_quietly, failure};
 use crate::numbers::{Number, grouped, json, short};
 use crate::options::RunOptions;
 use crate::result::threads;
-use crate::setup::Setup;
-use crate::values::{self, Precision};
+use crate::setup::{ProblemSpec, Setup};
+use crate::values::{self, Precision, RotateSpec, ShiftSpec};
 use crate::{interrupt, progress};
 use cbo::{CboConfig, Objective, Scalar, StepReport, StopReason, solve};
 use cbo_problems::Problem;
@@ -206,6 +206,15 @@ impl Outcome {
     }
 }
 
+/// The problem in words: shifts and rotations that differ from run to run have no number to show.
+fn description(problem: &ProblemSpec) -> Result<String, CliError> {
+    let mut same = problem.clone();
+    let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
+    let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
+    let built = same.build(0).map_err(|e| CliError::Usage(e.to_string()))?;
+    Ok([built.description(), shifted.unwrap_or_default(), rotated.unwrap_or_default()].concat())
+}
+
 impl Summary {
     fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
         let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
@@ -214,7 +223,7 @@ impl Summary {
         let finished = || outcomes.iter().filter(|o| o.error.is_none());
         let evaluations = |o: &Outcome| o.evaluations as f64;
         Ok(Self {
-            objective: problem.description().to_string(),
+            objective: description(&setup.problem)?,
             dim: problem.dim(),
             runs,
             successes,

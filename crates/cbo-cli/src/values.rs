@@ -214,6 +214,9 @@ pub fn bounds(text: &str) -> Result<BoundsSpec, String> {
     if is_off(text) {
         return Ok(BoundsSpec::Off);
     }
+    if text.trim().parse::<f64>().is_ok() {
+        return Err("one number is not a box; give LOW,HIGH or a file with a pair a line".into());
+    }
     Ok(pair(text).map_or_else(|_| BoundsSpec::File(text.into()), |(low, high)| BoundsSpec::Box(low, high)))
 }
 

@@ -242,3 +242,17 @@ fn help_has_examples_and_the_engines_defaults() {
     assert!(stdout(&cbo(&["--help"])).contains("Examples:"));
     assert_eq!(cbo(&[]).status.code(), Some(2));
 }
+
+#[test]
+fn bench_reports_the_step_beside_its_floors() {
+    let output = cbo(&["bench", "--particles", "64", "--dim", "4", "--threads", "2", "--seconds", "0.02", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4, "two kinds of noise, two precisions");
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
+        assert!(number("step") > 0.0 && number("normals") > 0.0 && number("memory") > 0.0, "{row}");
+        assert!((number("ratio") - number("step") / number("normals").max(number("memory"))).abs() < 1e-9, "{row}");
+        assert!(number("run_milliseconds") > 0.0);
+    }
+}

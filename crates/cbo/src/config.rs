@@ -380,6 +380,12 @@ impl CboConfig {
             return refuse("max-evaluations", max, remedy);
         }
         let from_time = self.time.map(|t| (t / self.dt).round() as u64);
+        if let (Some(time), Some(steps)) = (self.time, from_time)
+            && (time - steps as f64 * self.dt).abs() > 1e-6 * self.dt
+        {
+            let nearest = steps.max(1) as f64 * self.dt;
+            return refuse("time", time, format!("must be a multiple of dt = {}; {nearest} is", self.dt));
+        }
         match (self.steps, from_time) {
             (Some(steps), Some(other)) if steps != other => {
                 let time = self.time.unwrap_or_default();

@@ -155,7 +155,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         let group = |lanes: &[u64; 16], start: usize| V::Words::new(std::array::from_fn(|i| lanes[start + i]));
         let mut particle = [group(&particles, 0), group(&particles, 8)];
         let mut block = [group(&blocks_of, 0), group(&blocks_of, 8)];
-        let mut upcoming = self.meanwhile.chunks_exact(V::LANES);
+        let mut upcoming = self.meanwhile.chunks_exact(2 * V::LANES);
         let keys = round_keys(self.noise.key);
         let distance = (16 / blocks, 16 % blocks);
         // Words, then radii, then normals, each in the place of what came before: three tight loops whose constants fit
@@ -174,10 +174,9 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
             }
             for pair in part.chunks_exact_mut(2 * V::LANES) {
                 radius(V::load(pair)).store(pair);
-                for _ in 0..2 {
-                    if let Some(line) = upcoming.next() {
-                        V::prefetch(line);
-                    }
+                if let Some(lines) = upcoming.next() {
+                    V::prefetch(lines);
+                    V::prefetch(&lines[V::LANES..]);
                 }
             }
             for four in part.chunks_exact_mut(4 * V::LANES) {
