@@ -28,14 +28,15 @@ unit:
 
 # Each example asserts its own result.
 examples:
+	$(CARGO) build --workspace --examples --locked
 	@for file in examples/rust/*.rs; do \
 	  name=$$(basename $$file .rs); echo "example $$name"; \
-	  $(CARGO) run --quiet --locked -p cbo-problems --example $$name >/dev/null || exit 1; \
+	  "$${CARGO_TARGET_DIR:-target}/debug/examples/$$name" >/dev/null || exit 1; \
 	done
 
 # Every dependency's licence must be one that MIT OR Apache-2.0 software may build on.
 licences:
-	$(CARGO) test --quiet --locked -p cbo-cli --test licences
+	$(CARGO) test --workspace --quiet --locked --test licences
 
 # The README's main command, on an optimised build.
 build:

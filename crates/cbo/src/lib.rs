@@ -40,6 +40,7 @@ mod solve;
 mod step;
 mod swarm;
 mod threads;
+mod weights;
 
 pub use bounds::{BoundHandling, reflect};
 pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Update};

@@ -10,7 +10,7 @@ use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::report::{Evaluated, SolveError};
 use crate::schedule::Alpha;
 use crate::simd::{self, Scalar};
-use crate::step::{Dynamics, Motion, Scratch, pattern_rows};
+use crate::step::{Dynamics, Motion, Scratch, pattern_rows, tile_rows};
 use crate::threads::{Blocks, Crew};
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
@@ -29,6 +29,10 @@ pub(crate) struct Swarm<'p, T> {
     /// Copies of the rows of the current batch; empty when all particles are evaluated.
     gathered: Buffer<T>,
     pub energies: Vec<T>,
+    /// The energies in double precision, for the search of alpha.
+    doubles: Vec<f64>,
+    /// For moves of single particles.
+    scratch: Scratch<T>,
     partials: Vec<Partial>,
     pub total: Partial,
     pub consensus: Vec<f64>,
@@ -77,6 +81,8 @@ impl<'p, T: Scalar> Swarm<'p, T> {
             batches: config.batch.map(|size| Batches::new(config.seed, particles, size)),
             gathered: Buffer::new(if config.batch.is_some() { batch * dim } else { 0 }),
             energies: vec![T::default(); batch],
+            doubles: Vec::new(),
+            scratch: Scratch::new(dim, 0),
             partials: vec![Partial::empty(dim); batch.div_ceil(block_rows(dim))],
             total: Partial::empty(dim),
             consensus: vec![0.0; dim],
@@ -162,8 +168,9 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         self.alpha = match (config.alpha, config.alpha.at(at.step, at.epoch)) {
             (_, Some(alpha)) => alpha,
             (Alpha::EffectiveSampleSize(fraction), None) => {
-                let energies: Vec<f64> = self.energies.iter().map(|e| e.to_f64()).collect();
-                let alpha = alpha_for_sample_size(fraction, &energies);
+                self.doubles.clear();
+                self.doubles.extend(self.energies.iter().map(|e| e.to_f64()));
+                let alpha = alpha_for_sample_size(fraction, &self.doubles);
                 self.survey_and_weigh(Some(alpha));
                 alpha
             }
@@ -207,22 +214,22 @@ impl<'p, T: Scalar> Swarm<'p, T> {
     /// Makes the move that `depart` fixed, for all particles or, with partial update, for the batch evaluated; then
     /// takes the next batch.
     fn advance(&mut self) {
-        let Self { plan, crew, walls, ensemble, batches, .. } = self;
+        let Self { plan, crew, walls, ensemble, batches, scratch, .. } = self;
         let config = &plan.config;
         let partial_update = config.update == Update::Partial;
         let dynamics = Dynamics { sigma: self.sigma, kicked: self.kicked && !partial_update, ..Dynamics::of(config) };
         let motion = Motion::new(&dynamics, (config.seed, self.step - 1), plan.dim, &self.centres, walls.as_ref());
         let dim = plan.dim;
-        let everyone = |rows| Blocks { first: 0, rows, energies: &mut [], partials: &mut [], block_rows: 1, dim };
+        let block_rows = tile_rows(dim);
+        let everyone = |rows| Blocks { first: 0, rows, energies: &mut [], partials: &mut [], block_rows, dim };
         let infallible = |result: Result<(), std::convert::Infallible>| match result {
             Ok(()) => (),
         };
         match batches {
             Some(batches) if partial_update => {
-                let mut scratch = Scratch::new(dim, 0);
                 for &particle in batches.current() {
                     let row = &mut ensemble.positions_mut()[particle as usize * dim..][..dim];
-                    motion.advance(particle as usize, row, &mut scratch);
+                    motion.advance(particle as usize, row, scratch);
                 }
                 if self.kicked {
                     infallible(crew.each(everyone(ensemble.positions_mut()), |block, scratch| {
