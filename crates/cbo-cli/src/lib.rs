@@ -11,9 +11,11 @@ pub mod film;
 pub mod interrupt;
 pub mod landscape;
 pub mod list;
+pub mod meanfield;
 pub mod minimize;
 pub mod numbers;
 pub mod options;
+pub mod paper;
 pub mod plot;
 pub mod points;
 pub mod progress;
@@ -22,6 +24,7 @@ pub mod settings;
 pub mod setup;
 pub mod success;
 pub mod text;
+pub mod theory;
 pub mod values;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -61,6 +64,12 @@ pub enum Command {
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
     Bench(bench::BenchArgs),
+    /// Draw the figures of the paper, with measured against expected numbers
+    Paper(paper::PaperArgs),
+    /// Show what the theorem says of a setting: its constants, and advice in words
+    Theory(theory::TheoryArgs),
+    /// Solve the mean-field equation and compare the particles with it
+    Meanfield(meanfield::MeanfieldArgs),
 }
 
 /// The whole command line, with help texts complete.
@@ -83,6 +92,9 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Command::Success(args) => success::run(&args, &origins),
         Command::List(args) => list::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Paper(args) => paper::run(&args),
+        Command::Theory(args) => theory::run(&args),
+        Command::Meanfield(args) => meanfield::run(&args),
     });
     match outcome {
         Ok(()) => 0,

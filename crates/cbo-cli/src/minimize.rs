@@ -3,9 +3,10 @@
 use crate::config_file::Origins;
 use crate::error::{CliError, print};
 use crate::film::{Film, Snapshot};
+use crate::landscape::Landscape;
 use crate::numbers::json;
 use crate::options::RunOptions;
-use crate::plot::{self, Format, Landscape};
+use crate::plot::{self, Format};
 use crate::progress::Progress;
 use crate::result::Summary;
 use crate::setup::Setup;
@@ -202,7 +203,7 @@ impl<'a> Pictures<'a> {
 
     fn overview(&self, format: Format) -> Result<Vec<u8>, CliError> {
         let swarm = self.landscape.as_ref().zip(self.snapshots.first().zip(self.snapshots.last()));
-        plot::overview(self.problem, self.records, swarm, format)
+        plot::run::overview(self.problem, self.records, swarm, format)
     }
 }
 
@@ -234,7 +235,7 @@ fn write_files(args: &MinimizeArgs, setup: &Setup, summary: &Summary, pictures: 
 fn write_frames(folder: &Path, pictures: &Pictures<'_>, landscape: &Landscape) -> Result<(), CliError> {
     for (index, snapshot) in pictures.snapshots.iter().enumerate() {
         let past = &pictures.snapshots[..=index];
-        let frame = plot::frame(pictures.problem, landscape, snapshot, past)?;
+        let frame = plot::run::frame(pictures.problem, landscape, snapshot, past)?;
         files::write_whole(&folder.join(frame_name(index)), &frame)?;
     }
     // Frames of an earlier, longer animation would otherwise follow on these.

@@ -16,18 +16,12 @@ const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample 
 /// What a flag means that stands alone (`--strict`); it may have a value (`--strict=false`), as TOML keys do.
 const YES: &str = "true";
 
-/// What is minimised, and how.
+/// Which function, in how many dimensions, moved and turned how.
 #[derive(Args, Clone, Debug, Default)]
-pub struct RunOptions {
+pub struct ProblemOptions {
     /// The function to minimise; `cbo list` shows all
     #[arg(value_name = "FUNCTION")]
     pub objective: Option<String>,
-
-    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags given here win, and
-    /// relative paths in the file start from its folder
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-
     /// Number of coordinates; functions that have only one dimension need none
     #[arg(long, value_name = "D", value_parser = values::size, help_heading = "Problem")]
     pub dim: Option<usize>,
@@ -43,6 +37,20 @@ pub struct RunOptions {
     /// Condition number of the ellipsoid
     #[arg(long, value_name = "C", value_parser = values::number, help_heading = "Problem")]
     pub condition: Option<f64>,
+}
+
+/// What is minimised, and how.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunOptions {
+    /// The function.
+    #[command(flatten)]
+    pub problem: ProblemOptions,
+
+    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags given here win, and
+    /// relative paths in the file start from its folder
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// The box of the particles: LOW,HIGH (each one number, or one for each coordinate: -1;-2,1;2), a file with a pair a
     /// line, or `off` [default: the domain of functions that are defined nowhere else, off for others]
     #[arg(long, value_name = "LOW,HIGH|FILE", value_parser = values::bounds, help_heading = "Problem")]

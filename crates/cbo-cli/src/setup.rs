@@ -2,7 +2,7 @@
 
 use crate::config_file::Origins;
 use crate::error::CliError;
-use crate::options::RunOptions;
+use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
 use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme};
@@ -30,6 +30,33 @@ pub struct ProblemSpec {
 }
 
 impl ProblemSpec {
+    /// The problem that the flags describe.
+    pub fn new(options: &ProblemOptions, origins: &Origins) -> Result<Self, CliError> {
+        let Some(name) = &options.objective else {
+            return Err(CliError::Usage(
+                "no function given: name one (`cbo minimize rastrigin --dim 20`) or set `objective` in --config FILE; \
+             `cbo list` shows all"
+                    .into(),
+            ));
+        };
+        let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &e.to_string()))?;
+        let function = info.name;
+        let dim = match options.dim.or(info.default_dim()) {
+            None => {
+                let message =
+                    format!("dim is missing: {function} can have any dimension; say which, for example --dim 10");
+                return Err(CliError::Usage(message));
+            }
+            Some(dim) if dim == 0 || !info.dims.contains(dim) => {
+                let error = ProblemError::WrongDim { function, dim, dims: info.dims };
+                return Err(origins.blame("dim", &format!("dim = {dim}: {error}")));
+            }
+            Some(dim) => dim,
+        };
+        let (shift, rotate) = (options.shift.clone(), options.rotate);
+        Ok(Self { name: function, dim, amplitude: options.amplitude, condition: options.condition, shift, rotate })
+    }
+
     /// The problem for a run with this seed.
     pub fn build(&self, seed: u64) -> Result<Problem, ProblemError> {
         let mut builder = Problem::builder(self.name).dim(self.dim);
@@ -69,7 +96,7 @@ pub struct Setup {
 impl Setup {
     /// Checks the options and completes them by what the problem says. `origins` knows what came from a file.
     pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
-        let problem = problem_spec(options, origins)?;
+        let problem = ProblemSpec::new(&options.problem, origins)?;
         let precision = options.precision.unwrap_or_default();
         let mut config = CboConfig::default();
         options.apply(&mut config);
@@ -120,33 +147,8 @@ impl Setup {
     }
 }
 
-fn problem_spec(options: &RunOptions, origins: &Origins) -> Result<ProblemSpec, CliError> {
-    let Some(name) = &options.objective else {
-        return Err(CliError::Usage(
-            "no function given: name one (`cbo minimize rastrigin --dim 20`) or set `objective` in --config FILE; \
-             `cbo list` shows all"
-                .into(),
-        ));
-    };
-    let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &e.to_string()))?;
-    let function = info.name;
-    let dim = match options.dim.or(info.default_dim()) {
-        None => {
-            let message = format!("dim is missing: {function} can have any dimension; say which, for example --dim 10");
-            return Err(CliError::Usage(message));
-        }
-        Some(dim) if dim == 0 || !info.dims.contains(dim) => {
-            let error = ProblemError::WrongDim { function, dim, dims: info.dims };
-            return Err(origins.blame("dim", &format!("dim = {dim}: {error}")));
-        }
-        Some(dim) => dim,
-    };
-    let (shift, rotate) = (options.shift.clone(), options.rotate);
-    Ok(ProblemSpec { name: function, dim, amplitude: options.amplitude, condition: options.condition, shift, rotate })
-}
-
 /// The key that an error about a problem belongs to.
-fn field_of(error: &ProblemError) -> &'static str {
+pub fn field_of(error: &ProblemError) -> &'static str {
     match error {
         ProblemError::UnknownFunction { .. } => "objective",
         ProblemError::MissingDim { .. } | ProblemError::WrongDim { .. } => "dim",

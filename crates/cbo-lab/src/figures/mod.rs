@@ -1,0 +1,1 @@
+//! The figures of the paper as numbers: measured beside expected.

@@ -1,0 +1,1 @@
+//! The mean-field law: the Fokker-Planck equation on a grid that follows it.
