@@ -4,6 +4,7 @@
 //! and a line in [`run`].
 
 pub mod bench;
+pub mod certify;
 pub mod config_file;
 pub mod error;
 pub mod files;

@@ -1,5 +1,6 @@
 //! `cbo minimize`: one run, its result, its files and its pictures.
 
+use crate::certify;
 use crate::config_file::Origins;
 use crate::error::{CliError, print};
 use crate::film::{Film, Snapshot};
@@ -13,6 +14,7 @@ use crate::setup::Setup;
 use crate::values::Precision;
 use crate::{files, interrupt, settings, text};
 use cbo::{History, InitialLaw, Objective, Observer, Record, RunReport, Scalar, SolveError, StepReport, solve};
+use cbo_lab::certificate::Certificate;
 use cbo_problems::Problem;
 use clap::Args;
 use std::ops::ControlFlow;
@@ -36,6 +38,7 @@ Examples:
   cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
   cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
   cbo minimize eggholder --particles 1000 --steps 500 --json
+  cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
   cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced
 
 A file for --config has the same keys as the flags:
@@ -63,6 +66,18 @@ pub struct MinimizeArgs {
     /// Writes step, time, evaluations, energies, alpha, sigma, spread (and the consensus point) as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub history: Option<PathBuf>,
+    /// Records what the paper's lemma and propositions say of the run, and whether it is so: certificate.csv, .svg and .png, in
+    /// the folder of --out or else in the current one
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          hide_possible_values = true, help_heading = "Output")]
+    pub certify: Option<bool>,
+}
+
+impl MinimizeArgs {
+    /// Where the files of the certificate go, if there is to be one.
+    fn certificate_folder(&self) -> Option<&Path> {
+        self.certify.unwrap_or(false).then(|| self.out.as_deref().unwrap_or(Path::new("")))
+    }
 }
 
 /// Runs the command.
@@ -71,12 +86,16 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let setup = Setup::new(&args.run, origins)?;
     let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
     check_outputs(args, origins, problem.dim())?;
+    let certificate = match args.certificate_folder() {
+        Some(_) => Some(certify::begin(&problem, &setup.config, origins)?),
+        None => None,
+    };
     if let (Some(warning), false) = (setup.warning(), args.run.quiet()) {
         eprintln_quietly(&format!("warning: {warning}"));
     }
     match setup.precision {
-        Precision::F32 => run_in::<f32>(args, &setup, &problem),
-        Precision::F64 => run_in::<f64>(args, &setup, &problem),
+        Precision::F32 => run_in::<f32>(args, &setup, &problem, certificate),
+        Precision::F64 => run_in::<f64>(args, &setup, &problem, certificate),
     }
 }
 
@@ -102,6 +121,9 @@ fn check_outputs(args: &MinimizeArgs, origins: &Origins, dim: usize) -> Result<(
         }
         files::check_folder(folder, "an animation", |names| names.iter().all(|name| is_frame(name)))?;
     }
+    if let (Some(folder), None) = (args.certificate_folder(), &args.out) {
+        certify::files(folder).iter().try_for_each(|file| files::check_file(file))?;
+    }
     let is_run = |names: &[String]| ["config.toml", "result.json"].iter().all(|n| names.iter().any(|name| name == n));
     args.out.as_deref().map_or(Ok(()), |folder| files::check_folder(folder, "the folder of a run", is_run))
 }
@@ -120,6 +142,7 @@ struct Watch {
     progress: Option<Progress>,
     history: Option<History>,
     film: Option<Film>,
+    certificate: Option<Certificate>,
 }
 
 impl<T: Scalar> Observer<T> for Watch {
@@ -133,11 +156,19 @@ impl<T: Scalar> Observer<T> for Watch {
         if let Some(film) = &mut self.film {
             film.observe(step);
         }
+        if let Some(certificate) = &mut self.certificate {
+            let _ = certificate.observe(step);
+        }
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-fn run_in<T: Scalar>(args: &MinimizeArgs, setup: &Setup, problem: &Problem) -> Result<(), CliError>
+fn run_in<T: Scalar>(
+    args: &MinimizeArgs,
+    setup: &Setup,
+    problem: &Problem,
+    certificate: Option<Certificate>,
+) -> Result<(), CliError>
 where
     Problem: Objective<T>,
 {
@@ -153,11 +184,15 @@ where
         _ => None,
     };
     let progress = Progress::new(config, problem.dim(), !options.json() && !options.quiet());
-    let mut watch = Watch { progress, history, film };
+    let mut watch = Watch { progress, history, film, certificate };
     let report = solve(config, problem, &mut watch).map_err(|e| failure(&e))?;
     drop(watch.progress.take());
     let interrupted = interrupt::requested();
-    let summary = Summary::new(problem, config, setup.precision, &report, interrupted);
+    let mut summary = Summary::new(problem, config, setup.precision, &report, interrupted);
+    if let (Some(certificate), Some(folder)) = (&mut watch.certificate, args.certificate_folder()) {
+        certificate.finish(&report);
+        summary.certificate = certify::write(certificate, problem, folder)?;
+    }
     let records = watch.history.as_ref().map_or(&[][..], History::records);
     let pictures = Pictures::new(setup, problem, &report, records, watch.film);
     write_files(args, setup, &summary, &pictures)?;
@@ -224,7 +259,9 @@ fn write_files(args: &MinimizeArgs, setup: &Setup, summary: &Summary, pictures: 
         let rows: String = points.chunks_exact(setup.problem.dim).map(row).collect();
         files::write_whole(&folder.join(POINTS_FILE), rows.as_bytes())?;
     }
-    files::write_whole(&folder.join("config.toml"), settings::to_toml(setup, POINTS_FILE).as_bytes())?;
+    let certify = if args.certificate_folder().is_some() { "certify = true\n" } else { "" };
+    let config = settings::to_toml(setup, POINTS_FILE) + certify;
+    files::write_whole(&folder.join("config.toml"), config.as_bytes())?;
     files::write_whole(&folder.join("history.csv"), csv(pictures.records).as_bytes())?;
     files::write_whole(&folder.join("energy.svg"), &pictures.overview(Format::Svg)?)?;
     files::write_whole(&folder.join("energy.png"), &pictures.overview(Format::Png)?)?;

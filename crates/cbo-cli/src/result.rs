@@ -1,5 +1,6 @@
 //! The result of a run: one JSON object, or a few lines for people.
 
+use crate::certify::CertificateResult;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::values::Precision;
 use cbo::{CboConfig, RunReport, Scalar, StopReason};
@@ -51,6 +52,9 @@ pub struct Summary {
     pub threads: usize,
     /// Seconds that the run took.
     pub seconds: Number,
+    /// What the lemma and the propositions of the paper say of it, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateResult>,
 }
 
 impl Summary {
@@ -86,6 +90,7 @@ impl Summary {
             precision: precision.name(),
             threads: threads(config.threads),
             seconds: Number(report.seconds),
+            certificate: None,
         }
     }
 
@@ -103,6 +108,9 @@ impl Summary {
             ("stopped", format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop))),
             ("seconds", short(self.seconds.0)),
         ];
+        if let Some(certificate) = &self.certificate {
+            rows.extend(certificate.lines());
+        }
         if self.dim > 6 {
             rows.push(("hint", "--json prints all coordinates".into()));
         }

@@ -1,22 +1,9 @@
 //! Pictures and frames: they exist, can be read, and show something.
 
 mod common;
-use common::{object, path, words};
+use common::{object, path, read_png, words};
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
-
-/// Width, height and the colours of a PNG.
-fn read_png(file: &Path) -> (u32, u32, HashSet<[u8; 3]>) {
-    let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).expect("a file")));
-    let mut reader = decoder.read_info().expect("a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
-    let info = reader.next_frame(&mut pixels).expect("a picture");
-    let channels = info.color_type.samples();
-    assert!(channels >= 3, "a picture in colour");
-    let colours = pixels[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect();
-    (info.width, info.height, colours)
-}
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xB2];
 const VERMILLION: [u8; 3] = [0xD5, 0x5E, 0x00];

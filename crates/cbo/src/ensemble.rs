@@ -73,11 +73,9 @@ impl<T: Scalar> Ensemble<T> {
 
     /// Half the mean squared distance to `point`: the functional V of the theory when `point` is the minimiser.
     pub fn half_mean_square(&self, point: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for row in self.rows().iter() {
-            sum += row.iter().zip(point).map(|(x, p)| (x.to_f64() - p).powi(2)).sum::<f64>();
-        }
-        0.5 * sum / self.len() as f64
+        let (mut sums, mut squares) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        simd::run(Moments { rows: &self.positions, origin: point, sums: &mut sums, squares: &mut squares });
+        0.5 * squares.iter().sum::<f64>() / self.len() as f64
     }
 
     /// The root mean square distance of the particles from their mean.

@@ -230,7 +230,18 @@ fn anisotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], no
 
 /// V+ = v_a + drift X + noise ||X|| xi.
 #[inline(always)]
-fn isotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
+fn isotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &mut [V::Scalar]) {
+    // Short rows that do not fill their vectors are better taken several at a time.
+    if motion.dim.is_multiple_of(V::LANES) || motion.dim > 2 * V::LANES {
+        wide::<V>(motion, rows, normals);
+    } else {
+        narrow::<V>(motion, rows, normals);
+    }
+}
+
+/// The isotropic move, a row after the other.
+#[inline(always)]
+fn wide<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
     let dim = motion.dim;
     let centre = &motion.centres[..dim];
     let drift = V::splat(motion.drift);
@@ -246,6 +257,52 @@ fn isotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], norm
         let noise = norm * V::splat(motion.noise);
         update!(V, row, xi, centre, |x, xi, centre| noise.mul_add(xi, (x - centre).mul_add(drift, centre)));
     }
+}
+
+/// Lanes of the widest vector.
+const MOST_LANES: usize = 16;
+
+/// The isotropic move of narrow rows: norms of as many rows as there are lanes at once, then `noise ||X||` into the normals,
+/// then the move coordinate by coordinate, vectors running across rows.
+#[inline(always)]
+fn narrow<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &mut [V::Scalar]) {
+    let dim = motion.dim;
+    let mut padded = [V::Scalar::default(); 2 * MOST_LANES * MOST_LANES];
+    let mut norms = [V::Scalar::default(); MOST_LANES];
+    let normals = &mut normals[..rows.len()];
+    for (rows, normals) in rows.chunks(V::LANES * dim).zip(normals.chunks_mut(V::LANES * dim)) {
+        // Fewer rows than lanes take the same way, so that a row's norm does not depend on its company.
+        let rows = if rows.len() == V::LANES * dim {
+            rows
+        } else {
+            padded[..rows.len()].copy_from_slice(rows);
+            &padded[..V::LANES * dim]
+        };
+        let norm = norms_of::<V>(rows, &motion.centres[..dim]) * V::splat(motion.noise);
+        norm.store(&mut norms);
+        for (row, norm) in normals.chunks_exact_mut(dim).zip(&norms) {
+            row.iter_mut().for_each(|xi| *xi = V::Scalar::from_f64(xi.to_f64() * norm.to_f64()));
+        }
+    }
+    let drift = V::splat(motion.drift);
+    for (rows, normals) in rows.chunks_mut(motion.centres.len()).zip(normals.chunks(motion.centres.len())) {
+        update!(V, rows, normals, motion.centres, |x, noise, centre| (x - centre).mul_add(drift, centre) + noise);
+    }
+}
+
+/// The distances of `LANES` rows from `centre`.
+#[inline(always)]
+fn norms_of<V: Vector>(rows: &[V::Scalar], centre: &[V::Scalar]) -> V {
+    let mut square = V::constant(0.0);
+    let mut block = [V::constant(0.0); MOST_LANES];
+    for (first, centre) in (0..).step_by(V::LANES).zip(centre.chunks(V::LANES)) {
+        V::load_transposed(&rows[first..], rows.len() / V::LANES, centre.len(), &mut block);
+        for (x, c) in block.iter().zip(centre) {
+            let x = *x - V::splat(*c);
+            square = x.mul_add(x, square);
+        }
+    }
+    square.sqrt()
 }
 
 /// V+ = V + amplitude xi.

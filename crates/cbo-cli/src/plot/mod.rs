@@ -1,6 +1,9 @@
 //! Pictures: the only room that knows the plotting library. What they share is here, each kind of picture in a file of its
 //! own. Colours are those of Okabe and Ito, which colour-blind people can tell apart.
 
+pub mod certificate;
+pub mod figures;
+pub mod meanfield;
 pub mod run;
 
 use crate::error::CliError;

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -64,4 +65,16 @@ pub fn assert_usage(output: &Output, parts: &[&str]) {
 /// Path as text.
 pub fn path(path: &Path) -> &str {
     path.to_str().expect("a path of text")
+}
+
+/// Width, height and the colours of a PNG.
+pub fn read_png(file: &Path) -> (u32, u32, HashSet<[u8; 3]>) {
+    let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(file).expect("a file")));
+    let mut reader = decoder.read_info().expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("a picture");
+    let channels = info.color_type.samples();
+    assert!(channels >= 3, "a picture in colour");
+    let colours = pixels[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect();
+    (info.width, info.height, colours)
 }

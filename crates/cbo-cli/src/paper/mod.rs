@@ -1,0 +1,203 @@
+//! `cbo paper`: the figures of the paper, each as SVG, PNG, CSV and a JSON of measured against expected.
+
+mod fig1a;
+mod fig1b;
+mod fig2;
+mod html;
+
+use crate::error::{CliError, print};
+use crate::plot::Format;
+use crate::{files, interrupt, progress, values};
+use cbo::Scheme;
+use cbo_lab::figures::FigureError;
+use clap::{Args, ValueEnum};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  cbo paper fig1b --out figures             # full size: 320 000 particles
+  cbo paper all --out figures --quick       # small runs, and an index.html that shows everything
+  cbo paper fig1b --out figures --scheme drift-first --json
+
+Each figure writes NAME.svg, NAME.png, NAME.csv and NAME.json; files of these names are replaced, nothing else in the folder
+is touched. The exit code is 1 if a measured number disagrees with what is expected.";
+
+/// Arguments of `cbo paper`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct PaperArgs {
+    /// The figure
+    #[arg(value_enum, value_name = "FIGURE")]
+    figure: Choice,
+    /// The folder for the files; made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    /// Small runs, for a first look (figure 1b: 8 000 particles)
+    #[arg(long)]
+    quick: bool,
+    /// Seed of the runs
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    seed: u64,
+    /// Time discretisation of figure 1b: euler-maruyama (the paper's) or drift-first (its authors' code)
+    #[arg(long, value_name = "SCHEME", default_value = "euler-maruyama", value_parser = values::scheme)]
+    scheme: Scheme,
+    /// One JSON object on stdout, and nothing else there
+    #[arg(long)]
+    json: bool,
+    /// No progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// A figure, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// The Rastrigin function in one coordinate
+    Fig1a,
+    /// Decay of V for isotropic and anisotropic noise in several dimensions
+    Fig1b,
+    /// The decomposition of the box around the minimiser, and the proof's claims checked on it
+    Fig2,
+    /// All of them, and a page that shows them
+    All,
+}
+
+/// A finished figure.
+struct Sheet {
+    /// The name of its files.
+    name: &'static str,
+    title: &'static str,
+    /// Parameters, in a sentence.
+    about: String,
+    /// Measured beside expected.
+    table: Table,
+    /// What the comparison says, in a sentence.
+    verdict: String,
+    /// Whether measured and expected agree.
+    agrees: bool,
+    svg: Vec<u8>,
+    png: Vec<u8>,
+    csv: String,
+    json: String,
+}
+
+/// Numbers for people.
+struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// The table in aligned columns.
+    fn text(&self) -> String {
+        let head: Vec<String> = self.head.iter().map(|h| h.to_string()).collect();
+        let all: Vec<&Vec<String>> = std::iter::once(&head).chain(&self.rows).collect();
+        let width = |k: usize| all.iter().map(|row| row[k].chars().count()).max().unwrap_or(0);
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().enumerate().map(|(k, cell)| format!("{cell:>width$}", width = width(k)));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+        };
+        all.iter().map(|row| line(row)).collect()
+    }
+}
+
+/// Both files of a picture.
+fn pictures(draw: impl Fn(Format) -> Result<Vec<u8>, CliError>) -> Result<(Vec<u8>, Vec<u8>), CliError> {
+    Ok((draw(Format::Svg)?, draw(Format::Png)?))
+}
+
+impl From<FigureError> for CliError {
+    fn from(error: FigureError) -> Self {
+        match error {
+            FigureError::Solve(error) => crate::minimize::failure(&error),
+            FigureError::Interrupted => Self::Interrupted,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &PaperArgs) -> Result<(), CliError> {
+    interrupt::listen();
+    let wanted = |choice| args.figure == Choice::All || args.figure == choice;
+    let names: Vec<&str> = [(Choice::Fig1a, "fig1a"), (Choice::Fig1b, "fig1b"), (Choice::Fig2, "fig2")]
+        .iter()
+        .filter(|(choice, _)| wanted(*choice))
+        .map(|(_, name)| *name)
+        .collect();
+    files::check_folder(&args.out, "a folder of figures", |_| true)?;
+    for name in &names {
+        for ending in ["svg", "png", "csv", "json"] {
+            files::check_file(&args.out.join(format!("{name}.{ending}")))?;
+        }
+    }
+    let mut sheets = Vec::new();
+    if wanted(Choice::Fig1a) {
+        sheets.push(fig1a::sheet()?);
+    }
+    if wanted(Choice::Fig1b) {
+        sheets.push(fig1b::sheet(args.quick, args.scheme, args.seed, &mut shown(!args.json && !args.quiet))?);
+    }
+    if wanted(Choice::Fig2) {
+        sheets.push(fig2::sheet()?);
+    }
+    write(args, &sheets)?;
+    let report = match (args.json, &sheets[..]) {
+        (true, [sheet]) if args.figure != Choice::All => sheet.json.clone(),
+        (true, _) => {
+            let objects: Vec<&str> = sheets.iter().map(|s| s.json.trim_end()).collect();
+            format!("{{\"figures\":[{}]}}\n", objects.join(","))
+        }
+        (false, _) => sheets.iter().map(|s| text(s, args)).collect::<Vec<_>>().join("\n"),
+    };
+    print(&report)?;
+    match sheets.iter().find(|s| !s.agrees) {
+        Some(sheet) => Err(CliError::Failed(format!("{}: {}", sheet.name, sheet.verdict))),
+        None => Ok(()),
+    }
+}
+
+/// A progress bar as a function of the part that is done; it also listens for Ctrl-C.
+fn shown(wanted: bool) -> impl FnMut(f64) -> ControlFlow<()> {
+    let bar = progress::bar(1000, wanted);
+    let start = Instant::now();
+    let mut last = 0.0;
+    move |done: f64| {
+        let seconds = start.elapsed().as_secs_f64();
+        if let Some(bar) = &bar
+            && seconds - last > 0.05
+        {
+            last = seconds;
+            bar.set_position((1000.0 * done) as u64);
+            bar.set_message(format!("{} left", progress::duration(seconds * (1.0 - done) / done.max(1e-9))));
+        }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn text(sheet: &Sheet, args: &PaperArgs) -> String {
+    let file = args.out.join(format!("{}.png", sheet.name));
+    let Sheet { title, about, verdict, .. } = sheet;
+    format!("{title}\n{about}\n\n{}\n{verdict}\nwritten: {} (.svg, .csv, .json)\n", sheet.table.text(), file.display())
+}
+
+/// Writes what was made; the JSON of a figure last, so that a figure with a JSON is whole.
+fn write(args: &PaperArgs, sheets: &[Sheet]) -> Result<(), CliError> {
+    for sheet in sheets {
+        let contents = [
+            ("svg", &sheet.svg[..]),
+            ("png", &sheet.png),
+            ("csv", sheet.csv.as_bytes()),
+            ("json", sheet.json.as_bytes()),
+        ];
+        for (ending, bytes) in contents {
+            files::write_whole(&args.out.join(format!("{}.{ending}", sheet.name)), bytes)?;
+        }
+    }
+    if args.figure == Choice::All {
+        files::write_whole(&args.out.join("index.html"), html::page(sheets).as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! The grid of one coordinate in the moving frame: fine where the law is, coarse where only its tails are.
+
+/// How far from the mean the initial law can matter, in standard deviations.
+const REACH: f64 = 6.0;
+
+/// Standard deviations of the logarithm of the noise that the grid has room for.
+const TAILS: f64 = 4.0;
+
+/// The half-width of the part with cells of nearly equal size, at sigma = 0, in standard deviations of the initial law.
+const CORE: f64 = 0.5;
+
+/// The core is never narrower than this part of [`CORE`].
+const LEAST_CORE: f64 = 1e-3;
+
+/// Nodes `y_i = core sinh(xi_i)` with equally spaced xi_i, and faces halfway between them.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub nodes: Vec<f64>,
+    /// One more than nodes.
+    pub faces: Vec<f64>,
+}
+
+impl Grid {
+    /// A grid for a law of mean 0 and variance 1 that spreads by `noise = sigma^2 T`, seen from an attractor no farther
+    /// than `attractor` from the mean.
+    ///
+    /// In the frame, particles keep the mean square of their distance to the attractor while most of them come closer: the
+    /// logarithm of that distance is normal with mean -noise and variance noise. The second moment lives where it is
+    /// +noise, the bulk of the law where it is -noise; the grid covers both with their tails.
+    pub fn new(cells: usize, noise: f64, attractor: f64) -> Self {
+        let core = CORE * (-noise).exp().max(LEAST_CORE);
+        let extent = (REACH + attractor) * (noise + TAILS * noise.sqrt()).exp();
+        let reach = (extent / core).asinh();
+        let place = |i: usize| core * (reach * ((2 * i + 1) as f64 / cells as f64 - 1.0)).sinh();
+        let nodes: Vec<f64> = (0..cells).map(place).collect();
+        let inner = nodes.windows(2).map(|pair| 0.5 * (pair[0] + pair[1]));
+        let first = 1.5 * nodes[0] - 0.5 * nodes[1];
+        let last = 1.5 * nodes[cells - 1] - 0.5 * nodes[cells - 2];
+        let faces = std::iter::once(first).chain(inner).chain([last]).collect();
+        Self { nodes, faces }
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Width of cell `i`.
+    pub fn width(&self, i: usize) -> f64 {
+        self.faces[i + 1] - self.faces[i]
+    }
+
+    /// Middle of cell `i`.
+    pub fn centre(&self, i: usize) -> f64 {
+        0.5 * (self.faces[i] + self.faces[i + 1])
+    }
+
+    /// Masses of the cells under a law with the distribution function `cdf` and its complement `tail`. What lies beyond the
+    /// grid is given to the outer cells.
+    pub fn masses(&self, cdf: impl Fn(f64) -> f64, tail: impl Fn(f64) -> f64) -> Vec<f64> {
+        // Differences of small numbers on either side, so that the tails keep their digits.
+        let below = |y: f64| if y < 0.0 { cdf(y) } else { 1.0 - tail(y) };
+        let mut masses: Vec<f64> = self
+            .faces
+            .windows(2)
+            .map(|f| if f[0] >= 0.0 { tail(f[0]) - tail(f[1]) } else { below(f[1]) - below(f[0]) })
+            .map(|mass| mass.max(0.0))
+            .collect();
+        if let [first, .., last] = &mut masses[..] {
+            *first += cdf(self.faces[0]);
+            *last += tail(self.faces[self.len()]);
+        }
+        let total: f64 = masses.iter().sum();
+        masses.iter_mut().for_each(|mass| *mass /= total);
+        masses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_is_symmetric_and_covers_what_it_promises() {
+        for (noise, attractor) in [(0.0, 0.0), (0.4, 2.0), (36.0, 0.0)] {
+            let grid = Grid::new(200, noise, attractor);
+            assert!(grid.nodes.windows(2).all(|p| p[0] < p[1]));
+            assert!(grid.nodes.iter().zip(grid.nodes.iter().rev()).all(|(a, b)| (a + b).abs() <= 1e-12 * a.abs()));
+            assert!(grid.faces[200] >= 0.9 * (6.0 + attractor) * (noise + 4.0 * noise.sqrt()).exp());
+            let widths: f64 = (0..200).map(|i| grid.width(i)).sum();
+            assert!((widths / (2.0 * grid.faces[200]) - 1.0).abs() < 1e-12);
+        }
+    }
+}

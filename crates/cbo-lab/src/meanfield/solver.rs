@@ -1,0 +1,202 @@
+//! The solver: consensus point, one implicit step of the density, one exact step of the frame.
+
+use super::consensus;
+use super::generator::Generator;
+use super::grid::Grid;
+use super::law::Law;
+use super::settings::{Motion, Settings, mean_and_deviation};
+use cbo::{ConfigError, EvalError, Objective};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Why a mean-field run cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeanFieldError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Setting(#[from] ConfigError),
+    /// The objective gave up.
+    #[error(transparent)]
+    Evaluation(#[from] EvalError),
+    /// Nothing to agree on.
+    #[error("the objective is finite nowhere that the law lives; start where it is defined")]
+    NoFiniteEnergy,
+}
+
+/// The mean-field law over time.
+///
+/// ```
+/// use cbo::{Coordinates, InitialLaw};
+/// use cbo_lab::meanfield::{MeanField, Motion, Settings};
+/// use cbo_problems::Problem;
+///
+/// let rastrigin = Problem::named("rastrigin", 1)?;
+/// let settings = Settings {
+///     lambda: 1.0,
+///     sigma: 0.32,
+///     alpha: 30.0,
+///     dt: 0.01,
+///     time: 1.0,
+///     cells: 200,
+///     init: InitialLaw::Normal { mean: Coordinates::All(1.0), variance: Coordinates::All(1.0) },
+///     freeze: None,
+///     motion: Motion::Continuous,
+/// };
+/// let mut field = MeanField::new(&settings, &rastrigin)?;
+/// while field.time() < 1.0 {
+///     field.advance()?;
+/// }
+/// assert!(field.consensus()[0].abs() < 0.01);
+/// assert!((field.law().mass() - 1.0).abs() < 1e-12);
+/// assert!((field.law().mean()[0] - (-1.0f64).exp()).abs() < 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MeanField<'a, O> {
+    settings: Settings,
+    objective: &'a O,
+    law: Law,
+    step: u64,
+    /// The consensus point in the frame.
+    y_a: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl<'a, O: Objective<f64>> MeanField<'a, O> {
+    /// The law at time 0.
+    pub fn new(settings: &Settings, objective: &'a O) -> Result<Self, MeanFieldError> {
+        settings.check(objective.dim())?;
+        let law = Law::new(&settings.init, grids(settings, objective)?);
+        let mut field =
+            Self { settings: settings.clone(), objective, law, step: 0, y_a: Vec::new(), scratch: Vec::new() };
+        field.y_a = field.agree(&field.law)?;
+        Ok(field)
+    }
+
+    /// The time.
+    pub fn time(&self) -> f64 {
+        self.step as f64 * self.settings.dt
+    }
+
+    /// Steps taken.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The consensus point `v_alpha(rho_t)`, or the frozen one.
+    pub fn consensus(&self) -> Vec<f64> {
+        match &self.settings.freeze {
+            Some(point) => point.clone(),
+            None => (0..self.law.dim()).map(|k| self.law.origin[k] + self.law.scale[k] * self.y_a[k]).collect(),
+        }
+    }
+
+    /// The law.
+    pub fn law(&self) -> &Law {
+        &self.law
+    }
+
+    /// Takes one step of length dt.
+    pub fn advance(&mut self) -> Result<(), MeanFieldError> {
+        let before = self.law.clone();
+        self.move_law(&self.y_a.clone());
+        if self.settings.motion == Motion::Continuous && self.settings.freeze.is_none() {
+            // The consensus point at the end, as the first attempt has it, gives that of the middle of the step.
+            let end = self.agree(&self.law)?;
+            let middle: Vec<f64> = (0..before.dim())
+                .map(|k| {
+                    let moved = (self.law.origin[k] - before.origin[k]) / before.scale[k];
+                    let at_end = moved + end[k] * self.law.scale[k] / before.scale[k];
+                    0.5 * (self.y_a[k] + at_end)
+                })
+                .collect();
+            self.law = before;
+            self.move_law(&middle);
+        }
+        self.y_a = self.agree(&self.law)?;
+        self.step += 1;
+        Ok(())
+    }
+
+    /// The consensus point of a law, in its frame.
+    fn agree(&self, law: &Law) -> Result<Vec<f64>, MeanFieldError> {
+        match &self.settings.freeze {
+            Some(point) => Ok((0..law.dim()).map(|k| (point[k] - law.origin[k]) / law.scale[k]).collect()),
+            None => consensus::in_frame(self.objective, law, self.settings.alpha),
+        }
+    }
+
+    /// Moves density and frame by one step towards the point that is `y_a` in the frame of its beginning.
+    fn move_law(&mut self, y_a: &[f64]) {
+        let Settings { lambda, sigma, dt, motion, .. } = self.settings;
+        let (kept, shrunk) = match motion {
+            Motion::Continuous => ((-lambda * dt).exp(), (-(lambda - 0.5 * sigma * sigma) * dt).exp()),
+            Motion::EulerMaruyama => {
+                let kept = 1.0 - lambda * dt;
+                (kept, (kept * kept + sigma * sigma * dt).sqrt())
+            }
+        };
+        // Seen from the frame, a point at rest moves; the density is told of its place in the middle of the step.
+        let halfway = (kept / shrunk).sqrt();
+        let strength = 0.5 * sigma * sigma * dt;
+        let generators: Vec<Generator> = self
+            .law
+            .grids
+            .iter()
+            .zip(y_a)
+            .map(|(grid, y_a)| Generator::new(grid, y_a * halfway, strength))
+            .collect();
+        diffuse(&mut self.law.masses, &generators, &mut self.scratch);
+        for (k, y_a) in y_a.iter().enumerate() {
+            // a + (b - a) kept, with a - b = s y_a.
+            self.law.origin[k] += self.law.scale[k] * y_a * (1.0 - kept);
+            self.law.scale[k] *= shrunk;
+        }
+    }
+}
+
+/// One step of the density: along the lines of each coordinate, for their generators commute.
+fn diffuse(masses: &mut Vec<f64>, generators: &[Generator], scratch: &mut Vec<f64>) {
+    let [slow, fast] = generators else {
+        generators.iter().for_each(|generator| generator.step(masses));
+        return;
+    };
+    let width = fast.len();
+    masses.par_chunks_exact_mut(width).for_each(|row| fast.step(row));
+    transpose(masses, scratch, width);
+    scratch.par_chunks_exact_mut(slow.len()).for_each(|column| slow.step(column));
+    transpose(scratch, masses, slow.len());
+}
+
+/// Writes the rows of `from`, each `width` long, as the columns of `to`.
+fn transpose(from: &[f64], to: &mut Vec<f64>, width: usize) {
+    let height = from.len() / width;
+    to.resize(from.len(), 0.0);
+    to.par_chunks_exact_mut(height).enumerate().for_each(|(column, line)| {
+        for (value, row) in line.iter_mut().zip(from.chunks_exact(width)) {
+            *value = row[column];
+        }
+    });
+}
+
+/// Grids wide enough for the noise until the time horizon, and for where the consensus point will be.
+fn grids<O: Objective<f64>>(settings: &Settings, objective: &O) -> Result<Vec<Arc<Grid>>, MeanFieldError> {
+    let dim = objective.dim();
+    let noise = settings.sigma * settings.sigma * settings.time;
+    let wide = |attractors: &[f64]| -> Vec<Arc<Grid>> {
+        attractors.iter().map(|y| Arc::new(Grid::new(settings.cells, noise, y.abs()))).collect()
+    };
+    let attractors = match &settings.freeze {
+        Some(point) => {
+            let distance = |k: usize| {
+                let (mean, deviation) = mean_and_deviation(&settings.init, k);
+                (point[k] - mean) / deviation
+            };
+            (0..dim).map(distance).collect()
+        }
+        // A free consensus point lies where the law lives.
+        None => consensus::in_frame(objective, &Law::new(&settings.init, wide(&vec![0.0; dim])), settings.alpha)?,
+    };
+    Ok(wide(&attractors))
+}

@@ -1,0 +1,20 @@
+//! What the theorem cannot be applied to.
+
+/// A setting that the theorem does not admit: which one, its value, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: {remedy}")]
+pub struct TheoryError {
+    /// The setting, named as the flag of the command line.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What would be right, or why nothing would.
+    pub remedy: String,
+}
+
+impl TheoryError {
+    /// An error about one setting.
+    pub fn new(field: &'static str, value: impl ToString, remedy: impl Into<String>) -> Self {
+        Self { field, value: value.to_string(), remedy: remedy.into() }
+    }
+}
