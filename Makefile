@@ -48,9 +48,12 @@ bench:
 compare:
 	python3 benches/compare_cbxpy.py
 
-# The picture in the README.
+# The pictures in the README and the guide.
+figures: FIGURES := $(shell mktemp -d)
 figures:
 	@mkdir -p docs/images
+	$(CARGO) run --release --locked -- paper fig1b --out $(FIGURES)
+	cp $(FIGURES)/fig1b.png docs/images/
 	$(CARGO) run --release --locked -- minimize rastrigin --dim 2 --particles 200 --seed 8 --steps 100 --shift '2.2;-1.4' --init 'uniform:-5;-1,1;5' --plot docs/images/rastrigin.png
 
 book:

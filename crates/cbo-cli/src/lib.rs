@@ -40,6 +40,9 @@ Examples:
   cbo success rastrigin --dim 20 --runs 100
   cbo list
   cbo bench
+  cbo paper all --quick --out figures
+  cbo theory rastrigin --dim 4
+  cbo meanfield --quick
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
 

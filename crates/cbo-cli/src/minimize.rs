@@ -66,8 +66,8 @@ pub struct MinimizeArgs {
     /// Writes step, time, evaluations, energies, alpha, sigma, spread (and the consensus point) as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub history: Option<PathBuf>,
-    /// Records what the paper's lemma and propositions say of the run, and whether it is so: certificate.csv, .svg and .png, in
-    /// the folder of --out or else in the current one
+    /// Records what the paper's lemma and propositions say of the run, and whether it is so: certificate.csv, .svg and
+    /// .png, in the folder of --out or else in the current one
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Output")]
     pub certify: Option<bool>,

@@ -26,15 +26,15 @@ Examples:
   cbo theory sphere --dim 10 --init normal:1,4 --alpha 1e5 --json
   cbo theory ackley --dim 2 --sigma 3 --dt 0.1 --alpha inf --particles 400
 
-Without flags the setting is that of the paper's Figure 1: lambda = 1, sigma = 0.32, dt = 0.01, alpha = 1e15, N = 320000, and
-its initial law. A setting that the theorem does not cover is explained, not refused.";
+Without flags the setting is that of the paper's Figure 1, with its initial law.
+A setting that the theorem does not cover is explained, not refused.";
 
 /// The part of V_0 that epsilon is when nothing is said of it.
 const RATIO: f64 = 0.01;
 
 /// More dimensions than this do not fit into memory where they must be listed, or squared for a rotation.
 const MOST_DIMS: usize = 100_000;
-const MOST_ROTATED: usize = 2_000;
+const MOST_ROTATED: usize = 500;
 
 /// Arguments of `cbo theory`.
 #[derive(Args, Clone, Debug)]
@@ -44,19 +44,19 @@ pub struct TheoryArgs {
     #[command(flatten)]
     pub problem: ProblemOptions,
     /// The accuracy: V is to fall to it; between 0 and V_0
-    #[arg(long, value_name = "E", value_parser = values::number, conflicts_with = "epsilon_ratio", help_heading = "Theorem")]
+    #[arg(long, value_name = "E", value_parser = values::number, allow_hyphen_values = true, conflicts_with = "epsilon_ratio", help_heading = "Theorem")]
     pub epsilon: Option<f64>,
     /// The accuracy as a part of V_0, between 0 and 1 [default: 0.01]
-    #[arg(long, value_name = "R", value_parser = values::number, help_heading = "Theorem")]
+    #[arg(long, value_name = "R", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub epsilon_ratio: Option<f64>,
     /// The part of the rate that is given away, between 0 and 1
-    #[arg(long, value_name = "T", default_value = "0.7", value_parser = values::number, help_heading = "Theorem")]
+    #[arg(long, value_name = "T", default_value = "0.7", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub tau: f64,
     /// The constant c of the mass bound, from 0.618 to 1 [default: the best]
-    #[arg(long, value_name = "C", value_parser = values::number, help_heading = "Theorem")]
+    #[arg(long, value_name = "C", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub c: Option<f64>,
     /// The radius R_0 of assumption A2, or `auto` for the one with the least alpha_0 [default: 0.1 for rastrigin, else auto]
-    #[arg(long, value_name = "R0|auto", value_parser = radius, help_heading = "Theorem")]
+    #[arg(long, value_name = "R0|auto", value_parser = radius, allow_hyphen_values = true, help_heading = "Theorem")]
     pub r0: Option<Radius>,
     /// Adds sharper constants with which the same proof holds
     #[arg(long, help_heading = "Theorem")]
@@ -66,16 +66,16 @@ pub struct TheoryArgs {
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Setting")]
     pub init: Option<InitSpec>,
     /// Drift towards the consensus point
-    #[arg(long, value_name = "LAMBDA", default_value_t = setting::LAMBDA, value_parser = values::number, help_heading = "Setting")]
+    #[arg(long, value_name = "LAMBDA", default_value_t = setting::LAMBDA, value_parser = values::number, allow_hyphen_values = true, help_heading = "Setting")]
     pub lambda: f64,
     /// Diffusion
-    #[arg(long, value_name = "SIGMA", default_value_t = setting::SIGMA, value_parser = values::number, help_heading = "Setting")]
+    #[arg(long, value_name = "SIGMA", default_value_t = setting::SIGMA, value_parser = values::number, allow_hyphen_values = true, help_heading = "Setting")]
     pub sigma: f64,
     /// Weight parameter, a number or inf [default: 1e15]
-    #[arg(long, value_name = "ALPHA", value_parser = values::number, help_heading = "Setting")]
+    #[arg(long, value_name = "ALPHA", value_parser = values::number, allow_hyphen_values = true, help_heading = "Setting")]
     pub alpha: Option<f64>,
     /// Time step
-    #[arg(long, value_name = "DT", default_value_t = setting::DT, value_parser = values::number, help_heading = "Setting")]
+    #[arg(long, value_name = "DT", default_value_t = setting::DT, value_parser = values::number, allow_hyphen_values = true, help_heading = "Setting")]
     pub dt: f64,
     /// Number of particles N [default: 320000, or as many as points]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Setting")]

@@ -165,13 +165,19 @@ fn every_flag_is_documented_with_its_default() {
     let page = read(&root().join("docs/cli.md"));
     let command = cbo_cli::command();
     let minimize = section(&page, "## cbo minimize");
+    let original = command.find_subcommand("minimize").expect("the command");
+    let in_common = |argument: &clap::Arg| {
+        let same =
+            |other: &&clap::Arg| other.get_long() == argument.get_long() && other.get_help() == argument.get_help();
+        original.get_arguments().find(same).is_some()
+    };
     for subcommand in command.get_subcommands() {
         let name = subcommand.get_name();
         let own = section(&page, &format!("## cbo {name}"));
         for argument in subcommand.get_arguments() {
             let Some(flag) = argument.get_long().filter(|f| *f != "help") else { continue };
-            // What both have in common is documented once.
-            let shared = if name == "success" { row(minimize, flag) } else { None };
+            // What a command has in common with `minimize` is documented once.
+            let shared = row(minimize, flag).filter(|_| in_common(argument));
             let cells =
                 row(own, flag).or(shared).unwrap_or_else(|| panic!("docs/cli.md has no row for {name} --{flag}"));
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
@@ -193,14 +199,22 @@ fn every_key_of_the_json_objects_is_documented() {
         ("minimize", "minimize sphere --dim 2 --steps 3 --json"),
         ("success", "success sphere --dim 2 --steps 3 --runs 2 --json --verbose"),
         ("list", "list rastrigin --json"),
+        ("paper", "paper fig1a --json --out FOLDER"),
+        ("paper", "paper fig2 --json --out FOLDER"),
+        ("theory", "theory sphere --dim 2 --sharp --json"),
+        ("meanfield", "meanfield --quick --particles 10 20 --repeats 2 --json"),
         ("bench", "bench --particles 10 --dim 2 --seconds 0.001 --threads 1 --json"),
     ];
+    let folder = tempfile::tempdir().expect("a folder");
     for (name, line) in runs {
+        let line = line.replace("FOLDER", folder.path().to_str().expect("a path of text"));
         let arguments: Vec<&str> = line.split_whitespace().collect();
         let output = Command::new(env!("CARGO_BIN_EXE_cbo")).args(arguments).output().expect("the program starts");
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let object = value.as_object().expect("an object");
-        let nested = ["outcomes", "rows", "parameters"].iter().filter_map(|k| object.get(*k)?.get(0)?.as_object());
+        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "advice", "distances"]
+            .iter()
+            .filter_map(|k| object.get(*k)?.get(0)?.as_object());
         for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {
             assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
         }

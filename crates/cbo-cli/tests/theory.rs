@@ -122,6 +122,8 @@ fn wrong_settings_are_named_with_their_range() {
         ("rastrigin --dim 4 --c 1", ["c = 1", "1)"]),
         ("rastrigin --dim 4 --lambda 0", ["lambda = 0", "positive finite"]),
         ("rastrigin --dim 4 --sigma -1", ["sigma = -1", "zero or a positive"]),
+        ("rastrigin --dim 4 --sigma -inf", ["sigma = -inf", "zero or a positive"]),
+        ("griewank --dim 20000", ["dim = 20000", "at most 10000"]),
         ("rastrigin --dim 4 --dt 0", ["dt = 0", "positive finite"]),
         ("rastrigin --dim 4 --alpha 0", ["alpha = 0", "inf is allowed"]),
         ("rastrigin --dim 4 --init uniform:1,2", ["init = uniform", "no mass"]),

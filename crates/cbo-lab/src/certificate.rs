@@ -1,12 +1,12 @@
-//! Certificates while running: at each kept step, what the paper's lemma and propositions say of the cloud, beside what the
-//! cloud does.
+//! Certificates while running: at each kept step, what the paper's lemma and propositions say of the cloud, beside what
+//! the cloud does.
 //!
-//! - Lemma 1: the derivative of V along the mean-field flow, and its upper bound ([`theory::evolution`](crate::theory::evolution)).
-//!   It holds for every cloud.
+//! - Lemma 1: the derivative of V along the mean-field flow, and its upper bound
+//!   ([`theory::evolution`](crate::theory::evolution)). It holds for every cloud.
 //! - Proposition 1: the distance of the consensus point from v*, and its upper bound
 //!   ([`theory::laplace`](crate::theory::laplace)). It holds for every cloud that has a particle close enough to v*.
-//! - Proposition 2: the mass near v*, and its lower bound ([`theory::mass`](crate::theory::mass)). It is about the mean-field law
-//!   in continuous time; N particles that move in steps may break it, and cannot show a mass below 1/N.
+//! - Proposition 2: the mass near v*, and its lower bound ([`theory::mass`](crate::theory::mass)). It is about the
+//!   mean-field law in continuous time; N particles that move in steps may break it, and cannot show a mass below 1/N.
 //!
 //! Batches, kicks, bounds and a shrinking swarm are not in the paper. They are recorded all the same:
 //! [`Certificate::remarks`] says what the theory does not cover.
@@ -76,8 +76,8 @@ impl CertificateRecord {
     }
 }
 
-/// The observer. It keeps evenly spaced steps, at most `capacity` of them, as [`cbo::History`] does: when it is full, every
-/// second one goes and the spacing doubles.
+/// The observer. It keeps evenly spaced steps, at most `capacity` of them, as [`cbo::History`] does: when it is full,
+/// every second one goes and the spacing doubles.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     assumptions: Assumptions,
@@ -116,10 +116,11 @@ struct Moment<'a, T> {
 }
 
 impl Certificate {
-    /// An observer of runs of `config` on `problem` that keeps at most `capacity` steps (at least 2). The mass is that within
-    /// R_0 of v*.
+    /// An observer of runs of `config` on `problem` that keeps at most `capacity` steps (at least 2). The mass is that
+    /// within R_0 of v*.
     ///
-    /// An error if the function does not satisfy assumption A2: it has several minimisers, or one at the edge of its domain.
+    /// An error if the function does not satisfy assumption A2: it has several minimisers, or one at the edge of its
+    /// domain.
     pub fn new(problem: &Problem, config: &CboConfig, capacity: usize) -> Result<Self, TheoryError> {
         let assumptions = assumptions(problem)?;
         let steady_sigma = match (config.sigma, config.diffusion) {
@@ -171,8 +172,8 @@ impl Certificate {
         self.mass_radius
     }
 
-    /// `2 lambda - sigma^2` (isotropic noise: `2 lambda - d sigma^2`), the rate at which V decays in the mean field once the
-    /// consensus point is at v*; `None` if sigma changes.
+    /// `2 lambda - sigma^2` (isotropic noise: `2 lambda - d sigma^2`), the rate at which V decays in the mean field
+    /// once the consensus point is at v*; `None` if sigma changes.
     pub fn rate(&self) -> Option<f64> {
         self.rate
     }
@@ -305,8 +306,9 @@ impl<T: Scalar> Observer<T> for Certificate {
     }
 }
 
-/// The constants of assumption A2 with a radius R_0 that suits the Laplace bound: the one used everywhere for the function, or
-/// else the one with the largest `eta E_inf^nu`, for the bound is proportional to 1/eta and speaks up to energies of E_inf.
+/// The constants of assumption A2 with a radius R_0 that suits the Laplace bound: the one used everywhere for the
+/// function, or else the one with the largest `eta E_inf^nu`, for the bound is proportional to 1/eta and speaks up to
+/// energies of E_inf.
 fn assumptions(problem: &Problem) -> Result<Assumptions, TheoryError> {
     if let Some(r0) = default_r0(problem) {
         return Assumptions::new(problem, r0);

@@ -1,4 +1,5 @@
-//! The lemma and the propositions on clouds and runs: identities to rounding, bounds that bound, expectations that are met.
+//! The lemma and the propositions on clouds and runs: identities to rounding, bounds that bound, expectations that are
+//! met.
 
 use cbo::{
     Alpha, CboConfig, Coordinates, Diffusion, Ensemble, InitialLaw, Objective, Rows, Scalar, Scheme, Sigma, StepReport,
@@ -48,10 +49,15 @@ fn clouds() -> impl Strategy<Value = Cloud> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ by rounding only: each term has a
-    /// few dozen operations of relative error 1e-16.
+    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ by rounding only: each term
+    /// has a few dozen operations of relative error 1e-16.
     #[test]
-    fn the_two_forms_agree_and_the_lemma_holds(cloud in clouds(), lambda in 0.01..10.0f64, sigma in 0.0..5.0f64, isotropic: bool) {
+    fn the_two_forms_agree_and_the_lemma_holds(
+        cloud in clouds(),
+        lambda in 0.01..10.0f64,
+        sigma in 0.0..5.0f64,
+        isotropic: bool,
+    ) {
         let diffusion = if isotropic { Diffusion::Isotropic } else { Diffusion::Anisotropic };
         let dynamics = Dynamics::new(lambda, sigma, diffusion, cloud.dim);
         let evolution = Evolution::new(Rows::new(&cloud.rows, cloud.dim), &cloud.minimiser, &cloud.consensus);
@@ -63,8 +69,8 @@ proptest! {
         prop_assert!(evolution.sharp_bound(&dynamics) <= evolution.bound(&dynamics));
     }
 
-    /// Proposition 1 bounds the distance of the consensus point of the weights on any cloud near the minimiser of functions for
-    /// which A2 is proved, for any alpha.
+    /// Proposition 1 bounds the distance of the consensus point of the weights on any cloud near the minimiser of
+    /// functions for which A2 is proved, for any alpha.
     #[test]
     fn the_laplace_bound_bounds(
         dim in 1usize..=5,
@@ -161,9 +167,8 @@ fn no_particle_near_no_bound() {
     assert_eq!((limit.value, limit.r, limit.mass), (0.0, 0.0, 1.0));
 }
 
-/// One step of the engine against the exact expectation given the cloud before it,
-/// `E V+ = V + dt dV/dt + (lambda dt)^2/2 mean|X|^2` (Euler-Maruyama; drift-first has less noise), in standard errors that are
-/// known exactly too.
+/// One step of the engine against the exact expectation given the cloud before it, `E V+ = V + dt dV/dt + (lambda
+/// dt)^2/2 mean|X|^2` (Euler-Maruyama; drift-first has less noise), in standard errors that are known exactly too.
 #[test]
 fn a_step_of_the_engine_meets_its_expectation() {
     let (lambda, sigma, dt, dim, particles) = (1.5, 0.6, 0.05, 3, 100_000);

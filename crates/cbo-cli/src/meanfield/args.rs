@@ -43,11 +43,13 @@ pub struct MeanfieldArgs {
     #[arg(long, value_name = "C", value_parser = values::number, allow_hyphen_values = true, help_heading = "Problem")]
     pub condition: Option<f64>,
     /// The law at time 0: normal:MEAN,VARIANCE or uniform:LOW,HIGH (each one number, or one for each coordinate:
-    /// normal:2;0,1) [default: normal, a fifth of the domain off its centre, a standard deviation of an eighth of it]
+    /// normal:2;0,1) [default: normal, a fifth of the domain off its centre (in two dimensions a tenth), a standard
+    /// deviation of an eighth of it]
     #[arg(long, value_name = "LAW", value_parser = values::init, allow_hyphen_values = true, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
-    /// Numbers of particles to compare with the law [default: 100,1000,10000,100000, in two dimensions up to 10000]
+    /// Numbers of particles to compare with the law [default: 100,1000,10000,100000, in two dimensions
+    /// 300,3000,30000]
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = values::size,
           help_heading = "Dynamics")]
     pub particles: Vec<usize>,
@@ -63,7 +65,7 @@ pub struct MeanfieldArgs {
           help_heading = "Dynamics")]
     pub sigma: f64,
     /// Weight parameter: a number or inf
-    #[arg(long, value_name = "ALPHA", default_value = "3.0", value_parser = values::alpha, allow_hyphen_values = true,
+    #[arg(long, value_name = "ALPHA", default_value = "5.0", value_parser = values::alpha, allow_hyphen_values = true,
           help_heading = "Dynamics")]
     pub alpha: Alpha,
     /// The time horizon, rounded to whole steps
@@ -78,14 +80,14 @@ pub struct MeanfieldArgs {
           help_heading = "Dynamics")]
     pub freeze: Option<FreezeSpec>,
 
-    /// Cells of each coordinate [default: 400, in two dimensions 160]
+    /// Cells of each coordinate [default: 800, in two dimensions 160]
     #[arg(long, value_name = "N", value_parser = values::size, allow_hyphen_values = true, help_heading = "Computation")]
     pub cells: Option<usize>,
     /// Seed of everything random; run r of each number of particles has the seed SEED + r
     #[arg(long, value_name = "SEED", default_value = "0", value_parser = values::count, allow_hyphen_values = true,
           help_heading = "Computation")]
     pub seed: u64,
-    /// A coarse run of seconds: dt 0.01, at most 1000 particles, 4 repeats, 200 cells (80 in two dimensions), 4 frames,
+    /// A coarse run of seconds: dt 0.01, two numbers of particles, 4 repeats, 200 cells (80 in two dimensions), 4 frames,
     /// where no flag says otherwise
     #[arg(long, help_heading = "Computation")]
     pub quick: bool,

@@ -89,8 +89,7 @@ fn compute(plan: Plan, visible: bool) -> Result<Outcome, CliError> {
         let done = || advance(bar.as_ref(), count as u64, &name);
         let seeds = plan.seed..plan.seed.saturating_add(plan.repeats);
         let kept = if count == largest && plan.keeps_positions { SHOWN } else { 0 };
-        let runs =
-            ParticleRun::repeated(settings, problem, &trajectory, (count, seeds), (compared, kept), &done);
+        let runs = ParticleRun::repeated(settings, problem, &trajectory, (count, seeds), (compared, kept), &done);
         let mut runs = runs.map_err(|e| failure(&e))?;
         if kept > 0 {
             positions = std::mem::take(&mut runs[0].positions);

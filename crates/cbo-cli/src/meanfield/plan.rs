@@ -140,7 +140,7 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
     let cells = match (args.quick, flat) {
         (true, true) => 200,
         (true, false) => 80,
-        (false, true) => 400,
+        (false, true) => 800,
         (false, false) => 160,
     };
     Ok(Settings {
@@ -156,22 +156,25 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
     })
 }
 
-/// A normal law that covers the domain and is not centred in it, where many functions have their minimum.
+/// A normal law that covers the domain and is not centred in it, where many functions have their minimum. In the plane it
+/// is nearer to the centre, or a few hundred particles would often have none near the minimum.
 fn default_law(problem: &Problem) -> InitialLaw {
-    let each = |pick: fn(f64, f64) -> f64| {
+    let offset = 0.2 / problem.dim() as f64;
+    let each = |pick: &dyn Fn(f64, f64) -> f64| {
         Coordinates::Each(problem.domain().iter().map(|(low, high)| pick(*low, *high)).collect())
     };
     InitialLaw::Normal {
-        mean: each(|low, high| 0.5 * (low + high) + 0.2 * (high - low)),
-        variance: each(|low, high| ((high - low) / 8.0).powi(2)),
+        mean: each(&|low, high| 0.5 * (low + high) + offset * (high - low)),
+        variance: each(&|low, high| ((high - low) / 8.0).powi(2)),
     }
 }
 
 fn particles(args: &MeanfieldArgs) -> Result<Vec<usize>, CliError> {
     let mut particles = match (&args.particles[..], args.quick, args.dim) {
-        ([], true, _) => vec![100, 1000],
+        ([], true, 1) => vec![100, 1000],
+        ([], true, _) => vec![300, 3000],
         ([], false, 1) => vec![100, 1000, 10_000, 100_000],
-        ([], false, _) => vec![100, 1000, 10_000],
+        ([], false, _) => vec![300, 3000, 30_000],
         (given, ..) => given.to_vec(),
     };
     if let Some(wrong) = particles.iter().find(|n| !(1..=MOST_PARTICLES).contains(*n)) {

@@ -45,7 +45,9 @@ pub(crate) fn energy(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliEr
     let Outcome { plan, trajectory, swarms, .. } = outcome;
     let records = &trajectory.records;
     let mut curves = Vec::new();
-    let theory = curve(records.iter().map(|r| (r.time, outcome.theory(r.time))), "#999999", 1.6);
+    // A straight line in decades: two points, for dashes between many would run together.
+    let ends = records.first().into_iter().chain(records.last());
+    let theory = curve(ends.map(|r| (r.time, outcome.theory(r.time))), "#999999", 1.6);
     curves.extend(theory.map(|c| dashed(c).named("exp(-(2 lambda - sigma^2) t)")));
     let exact = records.iter().filter_map(|r| Some((r.time, frozen_v(&plan.settings, &trajectory.minimiser, r.time)?)));
     curves.extend(curve(exact, VERMILLION, 4.5).map(|c| c.named("exact, consensus frozen")));
@@ -86,19 +88,21 @@ pub(crate) fn distance(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Cli
         let level = line(floor.log10(), floor.log10(), VERMILLION).with_dotted();
         plots.push(level.with_legend("floor of the time step").into());
     }
+    let mut heights = if floor > 0.0 { vec![floor.log10()] } else { Vec::new() };
     let picks: [(&str, &str, fn(&cbo_lab::meanfield::Distance) -> f64); 2] =
         [("W1", BLUE, |d| d.w1), ("W2", ORANGE, |d| d.w2)];
     for (name, colour, pick) in picks {
         // A standard error in decades, to first order.
-        let error = |d: &cbo_lab::meanfield::Distances| {
-            pick(&d.standard_error) / (pick(&d.mean) * std::f64::consts::LN_10)
-        };
+        let error =
+            |d: &cbo_lab::meanfield::Distances| pick(&d.standard_error) / (pick(&d.mean) * std::f64::consts::LN_10);
         let rows = ends.iter().zip(&places).filter(|(d, _)| pick(&d.mean) > 0.0);
         let points: Vec<(f64, f64)> = rows.clone().map(|(d, x)| (*x, pick(&d.mean).log10())).collect();
+        heights.extend(points.iter().map(|p| p.1));
         let errors: Vec<f64> = rows.map(|(d, _)| error(d)).collect();
         let dots = ScatterPlot::new().with_data(points).with_y_err(errors).with_color(colour).with_size(5.0);
         plots.push(dots.with_legend(name).into());
     }
+    let (low, high) = range(heights.into_iter());
     let label = if outcome.plan.problem.dim() == 1 { "distance to the law" } else { "distance of the marginals" };
     let layout = Layout::auto_from_plots(&plots)
         .with_x_label("particles N")
@@ -108,6 +112,9 @@ pub(crate) fn distance(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Cli
         .with_x_tick_step(1.0)
         .with_x_axis_min(first.floor())
         .with_x_axis_max(last.ceil())
+        .with_y_tick_step(1.0)
+        .with_y_axis_min((low - 0.1).floor())
+        .with_y_axis_max((high + 0.3).ceil())
         .with_legend_position(LegendPosition::InsideTopRight)
         .with_title(title(outcome))
         .with_title_size(14)
@@ -131,10 +138,8 @@ pub(crate) fn frame(outcome: &Outcome, at: usize) -> Result<Vec<u8>, CliError> {
         let name = format!("{largest} particles");
         let bars = LinePlot::new().with_data(bars).with_color(ORANGE).with_stroke_width(1.2);
         let curve = LinePlot::new().with_data(density_in(&marginal, low, high)).with_color(BLUE).with_stroke_width(2.2);
-        let mut plots: Vec<Plot> = vec![
-            bars.with_fill().with_fill_opacity(0.35).with_legend(name).into(),
-            curve.with_legend("law").into(),
-        ];
+        let mut plots: Vec<Plot> =
+            vec![bars.with_fill().with_fill_opacity(0.35).with_legend(name).into(), curve.with_legend("law").into()];
         let a = snapshot.consensus[0];
         if (low..=high).contains(&a) {
             let line = LinePlot::new().with_data([(a, 0.0), (a, 1.05 * top)]).with_color(BLACK).with_stroke_width(1.4);
@@ -240,7 +245,7 @@ fn over_time_map(outcome: &Outcome) -> Panel {
     let mean = records.iter().map(|r| (r.time, r.mean[0])).collect();
     plots.push(line(mean, ORANGE).with_legend("mean").into());
     let consensus = records.iter().map(|r| (r.time, r.consensus[0])).filter(|p| (view.0..=view.1).contains(&p.1));
-    plots.push(line(consensus.collect(), BLACK).with_dashed().with_legend("consensus").into());
+    plots.push(line(consensus.collect(), BLACK).with_legend("consensus").into());
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_axis_min(0.0)
         .with_x_axis_max(end)

@@ -1,8 +1,8 @@
 //! Where rounding takes over from a function: the error of the computed energies near the minimiser.
 //!
-//! Proposition 1 compares energies that tend to the minimum. Many functions compute them as small differences of large numbers;
-//! below the error of these the consensus point is chosen by rounding, and the proposition would be put to a test that it never
-//! claimed to pass.
+//! Proposition 1 compares energies that tend to the minimum. Many functions compute them as small differences of large
+//! numbers; below the error of these the consensus point is chosen by rounding, and the proposition would be put to a
+//! test that it never claimed to pass.
 
 use cbo::{Objective, Rows, Scalar, StepContext};
 use cbo_problems::Problem;
@@ -10,8 +10,8 @@ use cbo_problems::Problem;
 /// Points on a short piece of a ray from v*, a hundredth of the distance to v* apart.
 const PIECE: usize = 9;
 
-/// An energy is lost in rounding where its second differences on such a piece are more than this part of it. Of a smooth
-/// function they are about 1e-4 of it.
+/// An energy is lost in rounding where its second differences on such a piece are more than this part of it. Of a
+/// smooth function they are about 1e-4 of it.
 const LOST: f64 = 0.01;
 
 /// The error of the energies of `problem` near its first minimiser, in this precision; 0 if they are exact down to v*.

@@ -5,8 +5,8 @@ use super::{Certificate, CertificateRecord};
 /// Rounding allowed to Lemma 1, relative to the size of its terms; a sum over 1e6 particles stays far below.
 const LEMMA_ROUNDING: f64 = 1e-12;
 
-/// Rounding allowed to the Laplace bound, which one particle in one dimension attains. Single precision rounds energies, and
-/// with them the choice among particles, at 1e-7.
+/// Rounding allowed to the Laplace bound, which one particle in one dimension attains. Single precision rounds
+/// energies, and with them the choice among particles, at 1e-7.
 const LAPLACE_ROUNDING: f64 = 1e-6;
 
 /// What the kept steps say together.
@@ -76,12 +76,14 @@ impl CertificateRecord {
         !self.lemma_size.is_finite() || self.relative_slack() >= -LEMMA_ROUNDING
     }
 
-    /// Whether the consensus point is as close to v* as Proposition 1 says, but for rounding; `None` where it says nothing.
+    /// Whether the consensus point is as close to v* as Proposition 1 says, but for rounding; `None` where it says
+    /// nothing.
     pub fn laplace_holds(&self) -> Option<bool> {
         self.laplace.map(|bound| self.distance <= bound.value * (1.0 + LAPLACE_ROUNDING))
     }
 
-    /// Whether the mass is above the paper's lower bound; `None` where that does not apply or is below one particle's mass.
+    /// Whether the mass is above the paper's lower bound; `None` where that does not apply or is below one particle's
+    /// mass.
     pub fn mass_holds(&self) -> Option<bool> {
         let one_particle = -(self.particles as f64).ln();
         self.log_mass_bound.filter(|&bound| bound >= one_particle).map(|bound| self.log_mass >= bound)

@@ -15,7 +15,7 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    /// The step of length `dt` with `strength = dt sigma^2/2` and the attractor at `y_a`.
+    /// A step of this strength, `sigma^2 dt/2` to first order, with the consensus point at `y_a`.
     ///
     /// The flux through the face between the cells i and i + 1, counted leftwards, is
     /// `strength [ (D_{i+1} g_{i+1} - D_i g_i)/h + (y_i g_i h_-/h + y_{i+1} g_{i+1} h_+/h)/2 ]` with `D = (y - y_a)^2`, where h,

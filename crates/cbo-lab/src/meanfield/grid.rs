@@ -21,15 +21,15 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A grid for a law of mean 0 and variance 1 that spreads by `noise = sigma^2 T`, seen from an attractor no farther
-    /// than `attractor` from the mean.
+    /// A grid for a law of variance 1 whose mean is no farther than `offset` from the origin of the frame, and which spreads
+    /// by `noise = sigma^2 T`.
     ///
-    /// In the frame, particles keep the mean square of their distance to the attractor while most of them come closer: the
-    /// logarithm of that distance is normal with mean -noise and variance noise. The second moment lives where it is
-    /// +noise, the bulk of the law where it is -noise; the grid covers both with their tails.
-    pub fn new(cells: usize, noise: f64, attractor: f64) -> Self {
+    /// In the frame, particles keep the mean square of their distance to the consensus point while most of them come
+    /// closer: the logarithm of that distance is normal with mean -noise and variance noise. The second moment lives where
+    /// it is +noise, the bulk of the law where it is -noise; the grid covers both with their tails.
+    pub fn new(cells: usize, noise: f64, offset: f64) -> Self {
         let core = CORE * (-noise).exp().max(LEAST_CORE);
-        let extent = (REACH + attractor) * (noise + TAILS * noise.sqrt()).exp();
+        let extent = (REACH + offset) * (noise + TAILS * noise.sqrt()).exp();
         let reach = (extent / core).asinh();
         let place = |i: usize| core * (reach * ((2 * i + 1) as f64 / cells as f64 - 1.0)).sinh();
         let nodes: Vec<f64> = (0..cells).map(place).collect();
@@ -55,20 +55,22 @@ impl Grid {
         0.5 * (self.faces[i] + self.faces[i + 1])
     }
 
-    /// Masses of the cells under a law with the distribution function `cdf` and its complement `tail`. What lies beyond the
-    /// grid is given to the outer cells.
-    pub fn masses(&self, cdf: impl Fn(f64) -> f64, tail: impl Fn(f64) -> f64) -> Vec<f64> {
-        // Differences of small numbers on either side, so that the tails keep their digits.
-        let below = |y: f64| if y < 0.0 { cdf(y) } else { 1.0 - tail(y) };
+    /// Masses of the cells under the law that is symmetric about `centre` and has the distribution function `cdf` of the
+    /// distance to it. What lies beyond the grid is given to the outer cells.
+    pub fn masses(&self, centre: f64, cdf: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut masses: Vec<f64> = self
             .faces
             .windows(2)
-            .map(|f| if f[0] >= 0.0 { tail(f[0]) - tail(f[1]) } else { below(f[1]) - below(f[0]) })
+            .map(|f| {
+                let (low, high) = (f[0] - centre, f[1] - centre);
+                // Differences of small numbers on either side, so that the tails keep their digits.
+                if low > 0.0 { cdf(-low) - cdf(-high) } else { cdf(high) - cdf(low) }
+            })
             .map(|mass| mass.max(0.0))
             .collect();
         if let [first, .., last] = &mut masses[..] {
-            *first += cdf(self.faces[0]);
-            *last += tail(self.faces[self.len()]);
+            *first += cdf(self.faces[0] - centre);
+            *last += cdf(centre - self.faces[self.len()]);
         }
         let total: f64 = masses.iter().sum();
         masses.iter_mut().for_each(|mass| *mass /= total);
@@ -82,11 +84,12 @@ mod tests {
 
     #[test]
     fn the_grid_is_symmetric_and_covers_what_it_promises() {
-        for (noise, attractor) in [(0.0, 0.0), (0.4, 2.0), (36.0, 0.0)] {
-            let grid = Grid::new(200, noise, attractor);
+        for (noise, offset) in [(0.0, 0.0), (0.4, 2.0), (36.0, 0.0)] {
+            let grid = Grid::new(200, noise, offset);
             assert!(grid.nodes.windows(2).all(|p| p[0] < p[1]));
             assert!(grid.nodes.iter().zip(grid.nodes.iter().rev()).all(|(a, b)| (a + b).abs() <= 1e-12 * a.abs()));
-            assert!(grid.faces[200] >= 0.9 * (6.0 + attractor) * (noise + 4.0 * noise.sqrt()).exp());
+            // The last face lies half a cell beyond the last node, which lies half a step before the extent.
+            assert!(grid.faces[200] >= 0.5 * (6.0 + offset) * (noise + 4.0 * noise.sqrt()).exp());
             let widths: f64 = (0..200).map(|i| grid.width(i)).sum();
             assert!((widths / (2.0 * grid.faces[200]) - 1.0).abs() < 1e-12);
         }

@@ -29,10 +29,12 @@ pub struct Marginal {
 }
 
 impl Law {
-    /// The initial law on these grids, its mean and standard deviation as the frame.
-    pub(crate) fn new(init: &InitialLaw, grids: Vec<Arc<Grid>>) -> Self {
-        let (origin, scale) = (0..grids.len()).map(|k| mean_and_deviation(init, k)).unzip();
-        let each: Vec<Vec<f64>> = grids.iter().map(|grid| initial_masses(init, grid)).collect();
+    /// The initial law on these grids, seen from a frame with this origin and its standard deviation as scale.
+    pub(crate) fn new(init: &InitialLaw, grids: Vec<Arc<Grid>>, origin: Vec<f64>) -> Self {
+        let (means, scale): (Vec<f64>, Vec<f64>) = (0..grids.len()).map(|k| mean_and_deviation(init, k)).unzip();
+        let offset = |k: usize| (means[k] - origin[k]) / scale[k];
+        let each: Vec<Vec<f64>> =
+            grids.iter().enumerate().map(|(k, grid)| initial_masses(init, grid, offset(k))).collect();
         let masses = match &each[..] {
             [x, y] => x.iter().flat_map(|mx| y.iter().map(move |my| mx * my)).collect(),
             _ => each.concat(),
@@ -205,17 +207,13 @@ impl Marginal {
     }
 }
 
-/// The masses of a law of mean 0 and variance 1 of this kind.
-fn initial_masses(init: &InitialLaw, grid: &Grid) -> Vec<f64> {
+/// The masses of a law of variance 1 of this kind, with its mean at `centre`.
+fn initial_masses(init: &InitialLaw, grid: &Grid, centre: f64) -> Vec<f64> {
     match init {
         InitialLaw::Uniform { .. } => {
             let half = 3f64.sqrt();
-            let cdf = |y: f64| ((y + half) / (2.0 * half)).clamp(0.0, 1.0);
-            grid.masses(cdf, |y| cdf(-y))
+            grid.masses(centre, |y| ((y + half) / (2.0 * half)).clamp(0.0, 1.0))
         }
-        _ => {
-            let cdf = |y: f64| 0.5 * libm::erfc(-y * std::f64::consts::FRAC_1_SQRT_2);
-            grid.masses(cdf, |y| cdf(-y))
-        }
+        _ => grid.masses(centre, |y| 0.5 * libm::erfc(-y * std::f64::consts::FRAC_1_SQRT_2)),
     }
 }

@@ -5,8 +5,8 @@
 //! `d_t rho = lambda sum_k d_k((v - a)_k rho) + sigma^2/2 sum_k d_kk((v - a)_k^2 rho)`,
 //!
 //! whose diffusion vanishes at a and whose solution ends in a Dirac. No fixed grid can follow that, so each coordinate is
-//! seen from a moving frame `v = b + s y` with `b' = -lambda (b - a)` (the mean, if b starts there) and
-//! `s' = -(lambda - sigma^2/2) s` (the mean-square scale). There the density g of y stays of order one for all time:
+//! seen from a moving frame `v = b + s y` with `b' = -lambda (b - a)`, which starts at the consensus point, and
+//! `s' = -(lambda - sigma^2/2) s`, the mean-square scale. There the density g of y stays of order one for all time:
 //!
 //! `d_t g = sigma^2/2 sum_k d_k( y_k g + d_k((y - y_a)_k^2 g) )`, `y_a = (a - b)/s`.
 //!

@@ -97,9 +97,10 @@ impl Settings {
         }
         // lambda, sigma, alpha, the initial law and the frozen point are checked where the particles' are.
         self.particles(1, 0).check(dim)?;
-        let most = self.time.min(1.0 / self.lambda);
+        let most = self.time.min(0.5 / self.lambda);
         if self.dt > most {
-            return refuse("dt", self.dt.to_string(), format!("must be at most {most}: the time and 1 / lambda limit it"));
+            let remedy = format!("must be at most {most}: the time and 1 / (2 lambda) limit it");
+            return refuse("dt", self.dt.to_string(), remedy);
         }
         if self.time / self.dt > MOST_STEPS {
             let least = self.time / MOST_STEPS;

@@ -67,7 +67,7 @@ impl<'a, O: Objective<f64>> MeanField<'a, O> {
     /// The law at time 0.
     pub fn new(settings: &Settings, objective: &'a O) -> Result<Self, MeanFieldError> {
         settings.check(objective.dim())?;
-        let law = Law::new(&settings.init, grids(settings, objective)?);
+        let law = initial_law(settings, objective)?;
         let mut field =
             Self { settings: settings.clone(), objective, law, step: 0, y_a: Vec::new(), scratch: Vec::new() };
         field.y_a = field.agree(&field.law)?;
@@ -139,14 +139,11 @@ impl<'a, O: Objective<f64>> MeanField<'a, O> {
         };
         // Seen from the frame, a point at rest moves; the density is told of its place in the middle of the step.
         let halfway = (kept / shrunk).sqrt();
-        let strength = 0.5 * sigma * sigma * dt;
-        let generators: Vec<Generator> = self
-            .law
-            .grids
-            .iter()
-            .zip(y_a)
-            .map(|(grid, y_a)| Generator::new(grid, y_a * halfway, strength))
-            .collect();
+        // sigma^2 dt/2 to first order. So chosen, the implicit step multiplies the mean in the frame by 1/(1 + strength) =
+        // kept/shrunk, and mean and mean square of the law move exactly while the consensus point rests.
+        let strength = shrunk / kept - 1.0;
+        let generators: Vec<Generator> =
+            self.law.grids.iter().zip(y_a).map(|(grid, y_a)| Generator::new(grid, y_a * halfway, strength)).collect();
         diffuse(&mut self.law.masses, &generators, &mut self.scratch);
         for (k, y_a) in y_a.iter().enumerate() {
             // a + (b - a) kept, with a - b = s y_a.
@@ -180,23 +177,34 @@ fn transpose(from: &[f64], to: &mut Vec<f64>, width: usize) {
     });
 }
 
-/// Grids wide enough for the noise until the time horizon, and for where the consensus point will be.
-fn grids<O: Objective<f64>>(settings: &Settings, objective: &O) -> Result<Vec<Arc<Grid>>, MeanFieldError> {
-    let dim = objective.dim();
+/// The consensus point is no origin for a law that is farther from it than so many standard deviations.
+const FAR: f64 = 3.0;
+
+/// The law at time 0, on grids wide enough for the noise until the time horizon, seen from the consensus point.
+///
+/// Any origin that moves like the frame would do. In one that starts at the consensus point the drift vanishes where the
+/// diffusion does, so that the generator needs no help from the donor's side, and the finest cells lie where the weights
+/// do. A law far from that point would itself be in coarse cells; its frame starts at the mean.
+fn initial_law(settings: &Settings, objective: &impl Objective<f64>) -> Result<Law, MeanFieldError> {
     let noise = settings.sigma * settings.sigma * settings.time;
-    let wide = |attractors: &[f64]| -> Vec<Arc<Grid>> {
-        attractors.iter().map(|y| Arc::new(Grid::new(settings.cells, noise, y.abs()))).collect()
+    let (means, deviations): (Vec<f64>, Vec<f64>) =
+        (0..objective.dim()).map(|k| mean_and_deviation(&settings.init, k)).unzip();
+    let seen_from = |origin: Vec<f64>, reach: &[f64]| {
+        let grids = reach.iter().map(|y| Arc::new(Grid::new(settings.cells, noise, y.abs()))).collect();
+        Law::new(&settings.init, grids, origin)
     };
-    let attractors = match &settings.freeze {
-        Some(point) => {
-            let distance = |k: usize| {
-                let (mean, deviation) = mean_and_deviation(&settings.init, k);
-                (point[k] - mean) / deviation
-            };
-            (0..dim).map(distance).collect()
+    let offsets: Vec<f64> = match &settings.freeze {
+        Some(point) => point.iter().zip(&means).zip(&deviations).map(|((p, m), d)| (p - m) / d).collect(),
+        None => {
+            let from_mean = seen_from(means.clone(), &vec![0.0; means.len()]);
+            consensus::in_frame(objective, &from_mean, settings.alpha)?
         }
-        // A free consensus point lies where the law lives.
-        None => consensus::in_frame(objective, &Law::new(&settings.init, wide(&vec![0.0; dim])), settings.alpha)?,
     };
-    Ok(wide(&attractors))
+    let place = |k: usize| if offsets[k].abs() > FAR { means[k] } else { means[k] + deviations[k] * offsets[k] };
+    let origin = match &settings.freeze {
+        // Exactly there, not up to rounding.
+        Some(point) if offsets.iter().all(|y| y.abs() <= FAR) => point.clone(),
+        _ => (0..means.len()).map(place).collect(),
+    };
+    Ok(seen_from(origin, &offsets))
 }

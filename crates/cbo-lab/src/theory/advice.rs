@@ -65,7 +65,7 @@ pub struct Advice {
 /// What the theorem and the stability of the step say of `config`, whose lambda and sigma are those of the theorem.
 pub fn advise(theorem: &Theorem, config: &CboConfig) -> Result<Advice, TheoryError> {
     let dim = theorem.assumptions.minimiser.len();
-    let mut advice = vec![noise_kind(config, dim), drift(theorem), weight(theorem, config)?];
+    let mut advice = vec![noise_kind(config, dim), drift(theorem, config), weight(theorem, config)?];
     let covered = advice.iter().all(|s| s.holds == Holds::Yes);
     advice.push(verdict(theorem, covered));
     advice.push(particles(theorem, config)?);
@@ -98,14 +98,15 @@ fn noise_kind(config: &CboConfig, dim: usize) -> Sentence {
             false,
             format!(
                 "The noise is isotropic, and the theorem is about anisotropic noise. Isotropic noise has a theorem of its own, \
-                 with 2 lambda - d sigma^2 in place of 2 lambda - sigma^2: it needs sigma < {:.4} here.",
+                 with 2 lambda - d sigma^2 in place of 2 lambda - sigma^2: it needs sigma < {:.4} here. The constants shown are \
+                 those of anisotropic noise.",
                 (2.0 * config.lambda / dim as f64).sqrt()
             ),
         ),
     }
 }
 
-fn drift(theorem: &Theorem) -> Sentence {
+fn drift(theorem: &Theorem, config: &CboConfig) -> Sentence {
     let (lambda, sigma) = (theorem.question.lambda, theorem.question.sigma);
     let (twice, square, largest) = (2.0 * lambda, sigma * sigma, largest_sigma(lambda));
     let (holds, text) = if sigma == 0.0 {
@@ -113,12 +114,15 @@ fn drift(theorem: &Theorem) -> Sentence {
                     theorem needs a positive sigma.";
         (false, text.to_string())
     } else if twice > square {
-        let text = format!(
-            "The drift outweighs the noise: 2 lambda = {twice:.4} > sigma^2 = {square:.4}, so for alpha > alpha_0 \
-             V decays at a rate between {:.4} and {:.4} until it reaches epsilon.",
-            theorem.question.rate() * (1.0 - theorem.question.tau),
-            theorem.question.rate() * (1.0 + 0.5 * theorem.question.tau),
-        );
+        let mut text = format!("The drift outweighs the noise: 2 lambda = {twice:.4} > sigma^2 = {square:.4}");
+        text += &match config.diffusion {
+            Diffusion::Anisotropic => format!(
+                ", so for alpha > alpha_0 V decays at a rate between {:.4} and {:.4} until it reaches epsilon.",
+                theorem.question.rate() * (1.0 - theorem.question.tau),
+                theorem.question.rate() * (1.0 + 0.5 * theorem.question.tau),
+            ),
+            Diffusion::Isotropic => ", as the theorem for anisotropic noise has it.".to_string(),
+        };
         (true, text)
     } else {
         let text = format!(
@@ -148,6 +152,7 @@ fn weight(theorem: &Theorem, config: &CboConfig) -> Result<Sentence, TheoryError
         return Ok(sentence("alpha", Holds::Unknown, "There is no alpha_0 to compare alpha with."));
     };
     let least = constants.alpha_0;
+    let given = if (1e-3..1e6).contains(&alpha) { format!("{alpha}") } else { format!("{alpha:e}") };
     let shown = if least.value.is_finite() { format!("{:.4e}", least.value) } else { format!("exp({:.4})", least.log) };
     let (holds, text) = if least.log == f64::INFINITY {
         (false, "No alpha is large enough: alpha_0 is infinite.".to_string())
@@ -158,15 +163,15 @@ fn weight(theorem: &Theorem, config: &CboConfig) -> Result<Sentence, TheoryError
         );
         (true, text)
     } else if alpha.ln() > least.log {
-        (true, format!("alpha = {alpha:e} is above alpha_0 = {shown}."))
+        (true, format!("alpha = {given} is above alpha_0 = {shown}."))
     } else {
         let reach = match reachable_ratio(theorem, alpha) {
-            Some(ratio) => format!("This alpha suffices for the accuracy epsilon = {ratio:.3} V_0."),
+            Some(ratio) => format!("This alpha suffices for the accuracy epsilon = {ratio:.2e} V_0."),
             None => "This alpha suffices for no accuracy below V_0.".to_string(),
         };
         let text = format!(
-            "alpha = {alpha:e} is not above alpha_0 = {shown}, the least for this accuracy. {reach} alpha_0 is a worst case: \
-             runs succeed far below it. To be covered, take a larger alpha (inf is allowed)."
+            "alpha = {given} is not above alpha_0 = {shown}, the least for this accuracy. {reach} alpha_0 is a worst case: \
+             runs often succeed far below it. To be covered, take a larger alpha (inf is allowed)."
         );
         (false, text)
     };

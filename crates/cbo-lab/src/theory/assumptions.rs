@@ -50,7 +50,7 @@ impl Assumptions {
             return Err(TheoryError::new("r0", r0, remedy));
         }
         let (eta, far_field) = (landscape.eta(r0), landscape.far_field(r0));
-        if !(eta > 0.0 && far_field > 0.0) {
+        if !(eta > 0.0 && far_field >= f64::MIN_POSITIVE) {
             let remedy =
                 format!("E_inf = {far_field} is too small for a number there; take a radius nearer to {largest:.6}");
             return Err(TheoryError::new("r0", r0, remedy));

@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
         let dim = problem.dim();
         let d = dim as f64;
         let cost = 20.0 * d + if problem.rotation().is_some() { 2.0 * d * d } else { 0.0 };
-        let evaluations = (BUDGET / (cost * RADII as f64)).clamp(256.0, 8000.0) as usize;
+        let evaluations = (BUDGET / (cost * RADII as f64)).clamp(64.0, 8000.0) as usize;
         let mut search = Self {
             problem,
             directions: turned(directions(dim, evaluations / 8), problem),
@@ -289,7 +289,7 @@ fn directions(dim: usize, count: usize) -> Vec<Vec<f64>> {
             all.push(u);
         }
     }
-    for (i, mut u) in sequence(dim, count.saturating_sub(all.len()).max(32)).into_iter().enumerate() {
+    for (i, mut u) in sequence(dim, count.saturating_sub(all.len()).max(8)).into_iter().enumerate() {
         u.iter_mut().for_each(|x| *x = 2.0 * *x - 1.0);
         if i % 4 == 0 {
             u.iter_mut().for_each(|x| *x = x.signum());
@@ -305,7 +305,8 @@ fn directions(dim: usize, count: usize) -> Vec<Vec<f64>> {
 /// these a rotated function looks like the original one along the axes.
 fn turned(mut all: Vec<Vec<f64>>, problem: &Problem) -> Vec<Vec<f64>> {
     if let Some(rotation) = problem.rotation() {
-        let few = all.iter().take(2 * problem.dim()).chain(all.iter().skip(2 * problem.dim()).step_by(4));
+        let count = all.len().min(2 * problem.dim());
+        let few = all.iter().take(count).chain(all.iter().skip(count).step_by(4));
         let image = |u: &Vec<f64>| {
             let image = rotation.apply_inverse(u);
             let norm = image.iter().fold(0.0f64, |far, x| far.max(x.abs()));

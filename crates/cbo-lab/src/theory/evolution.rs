@@ -1,12 +1,12 @@
-//! How V moves (Lemma 1 of the paper): the derivative of `V = 1/2 int |v - v*|^2 drho` along the mean-field flow, and the bound
-//! of the lemma for it.
+//! How V moves (Lemma 1 of the paper): the derivative of `V = 1/2 int |v - v*|^2 drho` along the mean-field flow, and
+//! the bound of the lemma for it.
 //!
 //! With e = v_a - v*, m = int (v - v*) drho and k = 1 (anisotropic noise) or d (isotropic) the flow gives
 //!
 //! `dV/dt = -lambda int <v - v*, v - v_a> drho + k sigma^2/2 int |v - v_a|^2 drho`.
 //!
-//! Put `v - v_a = (v - v*) - e`: then `int <v - v*, v - v_a> = 2V - <m, e>` and `int |v - v_a|^2 = 2V - 2<m, e> + |e|^2`, and
-//! so, for any cloud whatsoever,
+//! Put `v - v_a = (v - v*) - e`: then `int <v - v*, v - v_a> = 2V - <m, e>` and `int |v - v_a|^2 = 2V - 2<m, e> +
+//! |e|^2`, and so, for any cloud whatsoever,
 //!
 //! `dV/dt = -(2 lambda - k sigma^2) V + (lambda - k sigma^2) <m, e> + k sigma^2/2 |e|^2`.
 //!
@@ -56,8 +56,8 @@ pub struct Evolution {
 }
 
 impl Evolution {
-    /// Measures the particles `rows` against the minimiser v* and the consensus point v_a, in one pass. Differences are taken
-    /// coordinate by coordinate, so that a swarm far from the origin loses nothing.
+    /// Measures the particles `rows` against the minimiser v* and the consensus point v_a, in one pass. Differences are
+    /// taken coordinate by coordinate, so that a swarm far from the origin loses nothing.
     ///
     /// The three points must have the same number of coordinates; without particles all is NaN.
     pub fn new<T: Scalar>(rows: Rows<'_, T>, minimiser: &[f64], consensus: &[f64]) -> Self {
@@ -101,8 +101,8 @@ impl Evolution {
         -dynamics.rate() * self.v + (lambda - noise) * self.along() + 0.5 * noise * e2
     }
 
-    /// Lemma 1's right side, `-(2 lambda - sigma^2) V + sqrt 2 (lambda + sigma^2) sqrt V |e| + sigma^2/2 |e|^2`; for isotropic
-    /// noise with d sigma^2 in place of sigma^2.
+    /// Lemma 1's right side, `-(2 lambda - sigma^2) V + sqrt 2 (lambda + sigma^2) sqrt V |e| + sigma^2/2 |e|^2`; for
+    /// isotropic noise with d sigma^2 in place of sigma^2.
     pub fn bound(&self, dynamics: &Dynamics) -> f64 {
         self.bound_with(dynamics, dynamics.lambda + dynamics.noise)
     }
@@ -139,7 +139,7 @@ impl Evolution {
 }
 
 /// The Euclidean norm.
-pub(crate) fn norm(x: &[f64]) -> f64 {
+fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 

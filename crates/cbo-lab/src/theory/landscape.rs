@@ -47,6 +47,10 @@ struct Term {
 /// Radii below this part of the domain are not admitted: values there are lost in rounding.
 const LEAST_PART: f64 = 1e-9;
 
+/// More dimensions than these are not searched: it would take minutes and find little.
+const MOST_SEARCHED: usize = 10_000;
+const MOST_ROTATED: usize = 500;
+
 impl Landscape {
     /// The heights of `problem`: exact where they are proved, else estimated.
     ///
@@ -62,6 +66,12 @@ impl Landscape {
     /// The heights found by search, even where exact ones are known.
     pub fn estimated(problem: &Problem) -> Result<Self, TheoryError> {
         let range = range_of(problem)?;
+        let most = if problem.rotation().is_some() { MOST_ROTATED } else { MOST_SEARCHED };
+        if problem.dim() > most {
+            let remedy =
+                format!("the constants of A2 are not known here, and searching for them is limited to at most {most}");
+            return Err(TheoryError::new("dim", problem.dim(), remedy));
+        }
         let table = estimate::table(problem, reach(problem))?;
         // What lies below the least trusted radius is extrapolated; a ball that small would rest on nothing else.
         let range = (range.0.max(table.least_radius()), range.1);

@@ -1,14 +1,13 @@
-//! How far the consensus point can be from the minimiser (Proposition 1 of the paper, the quantitative Laplace principle):
-//! for every r in (0, R_0] and q > 0 with `q + E_r <= E_inf`,
+//! How far the consensus point can be from the minimiser (Proposition 1 of the paper, the quantitative Laplace
+//! principle): for every r in (0, R_0] and q > 0 with `q + E_r <= E_inf`,
 //!
 //! `|v_a - v*| <= sqrt d (q + E_r)^nu / eta + sqrt d exp(-alpha q) / rho(B_r) int |v - v*| drho`.
 //!
-//! Here it is minimised over q and r for the empirical measure of a cloud. Between two particles' distances the mass of B_r does
-//! not change while E_r grows: only the distances themselves have to be tried for r. For given r the best q is known up to a
-//! root of a monotone function.
+//! Here it is minimised over q and r for the empirical measure of a cloud. Between two particles' distances the mass of
+//! B_r does not change while E_r grows: only the distances themselves have to be tried for r. For given r the best q is
+//! known up to a root of a monotone function.
 
 use super::assumptions::Assumptions;
-use super::evolution::norm;
 use cbo::Scalar;
 
 /// Radii that are tried of a large cloud, in each of two rounds.
@@ -42,17 +41,18 @@ impl Distances {
     /// Measures `points`; of those farther than `reach` in the maximum norm only the mean counts.
     pub fn new<'a, T: Scalar>(points: impl Iterator<Item = &'a [T]>, minimiser: &[f64], reach: f64) -> Self {
         let (mut near, mut count, mut sum) = (Vec::new(), 0usize, 0.0);
-        let mut offset = vec![0.0; minimiser.len()];
         for point in points {
-            for ((x, v), m) in offset.iter_mut().zip(point).zip(minimiser) {
-                *x = v.to_f64() - m;
+            let (mut far, mut squares) = (0.0, 0.0);
+            for (v, m) in point.iter().zip(minimiser) {
+                let x = (v.to_f64() - m).abs();
+                far = if x > far { x } else { far };
+                squares += x * x;
             }
-            let far = offset.iter().fold(0.0f64, |most, x| if x.abs() > most { x.abs() } else { most });
-            // NaN, like infinity, is far away.
-            if far <= reach && offset.iter().all(|x| !x.is_nan()) {
+            // What is not a number is far away, like infinity.
+            if far <= reach && !f64::is_nan(squares) {
                 near.push(far);
             }
-            sum += norm(&offset);
+            sum += squares.sqrt();
             count += 1;
         }
         near.sort_unstable_by(f64::total_cmp);
@@ -69,14 +69,14 @@ impl Distances {
         self.mean
     }
 
-    /// Proposition 1's bound, minimised over q and r. `None` if no pair is admissible: no particle is so close to v* that the
-    /// energies of the box around v* that reaches it stay below E_inf, so that the proposition is silent.
+    /// Proposition 1's bound, minimised over q and r. `None` if no pair is admissible: no particle is so close to v*
+    /// that the energies of the box around v* that reaches it stay below E_inf, so that the proposition is silent.
     ///
     /// Of large clouds only some 200 radii are tried; the bound is valid nonetheless, only not quite the least.
     ///
     /// `error` is how far the computed energies, which made the consensus point, may be from the true ones. With it the
-    /// proposition's proof gives the same bound with `E_r + 2 error` in place of E_r: particles in B_r have computed energies of
-    /// at most E_r + error, and those above q + E_r + 2 error have computed ones above q + E_r + error.
+    /// proposition's proof gives the same bound with `E_r + 2 error` in place of E_r: particles in B_r have computed
+    /// energies of at most E_r + error, and those above q + E_r + 2 error have computed ones above q + E_r + error.
     pub fn laplace_bound(&self, assumptions: &Assumptions, alpha: f64, dim: usize, error: f64) -> Option<LaplaceBound> {
         let within = self.near.partition_point(|&x| x <= assumptions.r0);
         let trial = |rank: usize| self.bound_at(self.near[rank], assumptions, alpha, dim, error);
@@ -111,8 +111,8 @@ impl Distances {
     }
 }
 
-/// Up to [`RADII`] ranks below `count`, the first and the last among them, evenly spread in the logarithm: the bound depends
-/// on the logarithm of the mass.
+/// Up to [`RADII`] ranks below `count`, the first and the last among them, evenly spread in the logarithm: the bound
+/// depends on the logarithm of the mass.
 fn spread(count: usize) -> Vec<usize> {
     if count <= RADII {
         return (0..count).collect();
@@ -143,9 +143,9 @@ impl Terms {
 
     /// The q in [0, room] where the bound is least, 0 meaning the limit from above.
     ///
-    /// The derivative has the sign of `-g(q)` with
-    /// `g(q) = log(tail alpha) - alpha q - log(factor nu) - (nu - 1) log(q + highest)`, and `g' = -alpha + (1 - nu)/(q + highest)`:
-    /// g falls from the turning point `(1 - nu)/alpha - highest` on, and rises before it. So the bound has at most one local
+    /// With h = `highest` the derivative has the sign of `-g(q)`, where
+    /// `g(q) = log(tail alpha) - alpha q - log(factor nu) - (nu - 1) log(q + h)` and `g' = -alpha + (1 - nu)/(q + h)`:
+    /// g falls from the turning point `(1 - nu)/alpha - h` on, and rises before it. So the bound has at most one local
     /// minimum inside, behind the turning point, where g falls through 0.
     fn best_q(&self, room: f64) -> f64 {
         if self.alpha == f64::INFINITY || self.tail == 0.0 {
