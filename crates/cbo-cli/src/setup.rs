@@ -163,7 +163,8 @@ fn in_file(field: &str, path: &Path, error: &PointsError) -> String {
     format!("{field} file {}: {error}", path.display())
 }
 
-fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
+/// The points of a file, of `dim` numbers each.
+pub fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
     let points = points::read(path).map_err(|e| in_file("init", path, &e))?;
     if points.dim != dim {
         return Err(format!(

@@ -6,8 +6,7 @@ use crate::config_file::Origins;
 use crate::error::{CliError, print};
 use crate::numbers::{json, point, short};
 use crate::options::ProblemOptions;
-use crate::points;
-use crate::setup::ProblemSpec;
+use crate::setup::{self, ProblemSpec};
 use crate::text;
 use crate::values::{self, InitSpec};
 use cbo::{Alpha, CboConfig, Diffusion, InitialLaw, Scheme, Sigma};
@@ -86,6 +85,9 @@ pub struct TheoryArgs {
     /// Time discretisation: euler-maruyama or drift-first
     #[arg(long, value_name = "SCHEME", default_value = "euler-maruyama", value_parser = values::scheme, help_heading = "Setting")]
     pub scheme: Scheme,
+    /// Seed of a random shift or rotation
+    #[arg(long, value_name = "SEED", default_value = "0", value_parser = values::count, help_heading = "Setting")]
+    pub seed: u64,
     /// One JSON object on stdout, and nothing else there. Numbers that are not finite are the strings "inf", "-inf", "nan"
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -124,7 +126,7 @@ pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
             format!("must lie between 1 and {most}{}", if spec.rotate.is_some() { " with a rotation" } else { "" }),
         ));
     }
-    let problem = spec.build(0).map_err(|e| CliError::Usage(e.to_string()))?;
+    let problem = spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))?;
     let config = config(args, &problem)?;
     let r0 = match args.r0 {
         Some(Radius::Auto) => None,
@@ -156,17 +158,7 @@ fn config(args: &TheoryArgs, problem: &Problem) -> Result<CboConfig, CliError> {
     let init = match &args.init {
         None => figure.init.clone(),
         Some(InitSpec::Law(law)) => law.clone(),
-        Some(InitSpec::File(path)) => {
-            let file = || format!("init file {}", path.display());
-            let points = points::read(path).map_err(|e| CliError::Usage(format!("{}: {e}", file())))?;
-            if points.dim != dim {
-                let (file, found) = (file(), points.dim);
-                return Err(CliError::Usage(format!(
-                    "{file}: points of {found} numbers, but the function has dim = {dim}"
-                )));
-            }
-            InitialLaw::Points(points.values)
-        }
+        Some(InitSpec::File(path)) => InitialLaw::Points(setup::read_points(path, dim).map_err(CliError::Usage)?),
     };
     let points = if let InitialLaw::Points(values) = &init { Some(values.len() / dim) } else { None };
     let config = CboConfig {

@@ -89,9 +89,9 @@ pub(crate) fn distance(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Cli
         plots.push(level.with_legend("floor of the time step").into());
     }
     let mut heights = if floor > 0.0 { vec![floor.log10()] } else { Vec::new() };
-    let picks: [(&str, &str, fn(&cbo_lab::meanfield::Distance) -> f64); 2] =
-        [("W1", BLUE, |d| d.w1), ("W2", ORANGE, |d| d.w2)];
-    for (name, colour, pick) in picks {
+    type Pick = fn(&cbo_lab::meanfield::Distance) -> f64;
+    let kinds: [(&str, &str, Pick); 2] = [("W1", BLUE, |d| d.w1), ("W2", ORANGE, |d| d.w2)];
+    for (name, colour, pick) in kinds {
         // A standard error in decades, to first order.
         let error =
             |d: &cbo_lab::meanfield::Distances| pick(&d.standard_error) / (pick(&d.mean) * std::f64::consts::LN_10);
@@ -320,12 +320,13 @@ fn map(outcome: &Outcome, snapshot: &Snapshot, view: &[(f64, f64); 2], dots: Opt
         plots.push(dots.with_legend(name).into());
     }
     let marks = [
-        (&outcome.trajectory.minimiser, GREEN, MarkerShape::Star, "minimiser"),
-        (&snapshot.consensus, BLACK, MarkerShape::Diamond, "consensus"),
+        // The larger below: often they lie at the same place.
+        (&outcome.trajectory.minimiser, VERMILLION, MarkerShape::Star, 10.0, "minimiser"),
+        (&snapshot.consensus, BLACK, MarkerShape::Diamond, 4.0, "consensus"),
     ];
-    for (point, colour, shape, name) in marks {
+    for (point, colour, shape, size, name) in marks {
         let place: Vec<(f64, f64)> = [(point[0], point[1])].into_iter().filter(inside).collect();
-        let mark = ScatterPlot::new().with_data(place).with_color(colour).with_size(6.0).with_marker(shape);
+        let mark = ScatterPlot::new().with_data(place).with_color(colour).with_size(size).with_marker(shape);
         plots.push(mark.with_legend(name).into());
     }
     let mut layout = Layout::auto_from_plots(&plots)
@@ -338,6 +339,7 @@ fn map(outcome: &Outcome, snapshot: &Snapshot, view: &[(f64, f64); 2], dots: Opt
         .with_show_grid(false)
         .with_title(format!("time {:.2}", snapshot.time))
         .with_title_size(12)
+        .with_legend_box(false)
         .with_legend_position(LegendPosition::OutsideBottomColumns);
     layout.show_colorbar = false;
     (plots, layout)
