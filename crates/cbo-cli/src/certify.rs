@@ -94,8 +94,10 @@ pub struct CertificateResult {
     /// Its formula.
     #[serde(skip)]
     law: &'static str,
-    /// Whether Lemma 1 held at every kept step.
-    pub lemma_held: bool,
+    /// Whether Lemma 1 held at every kept step whose numbers are finite; null if there are none.
+    pub lemma_held: Option<bool>,
+    /// Kept steps whose numbers are finite.
+    pub lemma_steps: usize,
     /// Its smallest slack.
     pub least_slack: Number,
     /// Its smallest slack relative to the size of its terms.
@@ -143,6 +145,7 @@ impl CertificateResult {
                 Diffusion::Isotropic => "2 lambda - d sigma^2",
             },
             lemma_held: summary.lemma_held,
+            lemma_steps: summary.lemma_steps,
             least_slack: Number(summary.least_slack),
             least_relative_slack: Number(summary.least_relative_slack),
             laplace_held: summary.laplace_held,
@@ -163,7 +166,6 @@ impl CertificateResult {
 
     /// A few lines for people: a name and what it says.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
-        let all = self.steps;
         let (from, to) = (short(self.v_start.0), short(self.v_end.0));
         let decay = match (self.rate, self.rate_mean_field) {
             (Some(rate), Some(law)) => format!(", rate {} ({} = {})", short(rate.0), self.law, short(law.0)),
@@ -171,14 +173,21 @@ impl CertificateResult {
             _ => String::new(),
         };
         let verdict = |held: bool| if held { "held at all of" } else { "FAILED at some of" };
+        let kept = |count: usize| if count == 1 { "1 kept step".to_string() } else { format!("{count} kept steps") };
         let (slack, relative) = (short(self.least_slack.0), short(self.least_relative_slack.0));
-        let lemma = format!("{} {all} kept steps; least slack {slack}, relative {relative}", verdict(self.lemma_held));
+        let lemma = match self.lemma_held {
+            Some(held) => {
+                format!("{} {}; least slack {slack}, relative {relative}", verdict(held), kept(self.lemma_steps))
+            }
+            None => "the swarm left the range of numbers at once".into(),
+        };
+        let lost = self.steps - self.lemma_steps;
         let laplace = match self.laplace_held {
-            Some(held) => format!("{} the {} steps where it applies", verdict(held), self.laplace_steps),
+            Some(held) => format!("{} the {} where it applies", verdict(held), kept(self.laplace_steps)),
             None => "applies at no step".into(),
         };
         let mass = match self.mass_held {
-            Some(held) => format!("{} the {} steps where it is", verdict(held), self.mass_steps),
+            Some(held) => format!("{} the {} where it is", verdict(held), kept(self.mass_steps)),
             None => "at no step".into(),
         };
         let radius = short(self.mass_radius.0);
@@ -188,6 +197,9 @@ impl CertificateResult {
             ("Laplace", format!("bound {laplace}; {}", self.constants())),
             ("mass", format!("bound within {radius} of the minimiser {mass} above one particle's mass")),
         ];
+        if lost > 0 {
+            rows.push(("remark", format!("at {} the swarm had left the range of numbers", kept(lost))));
+        }
         rows.extend(self.remarks.iter().map(|remark| ("remark", remark.clone())));
         rows.push(("written", self.files.join(", ")));
         rows

@@ -50,6 +50,24 @@ fn read_csv(file: &Path) -> Vec<HashMap<String, f64>> {
 /// A short run like the paper's.
 const RUN: &str = "minimize rastrigin --dim 2 --sigma 0.4 --dt 0.01 --alpha 1e6 --steps 120 --particles 1500 --init normal:0.5,4 --certify";
 
+/// The swarm of this run flies beyond the largest number: the certificate says so instead of judging it.
+#[test]
+fn a_swarm_that_leaves_the_range_of_numbers_is_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    let setting = "--dim 2 --sigma 10 --dt 1 --steps 1000 --certify --json --quiet";
+    let run = object(&words(&format!("minimize rastrigin {setting} --out {}", path(&out))));
+    let certificate = &run["certificate"];
+    let count = |key: &str| certificate[key].as_u64().expect("a count");
+    assert!(0 < count("lemma_steps") && count("lemma_steps") < count("steps"), "{certificate}");
+    assert_eq!(certificate["lemma_held"], true);
+    let csv = std::fs::read_to_string(out.join("certificate.csv")).expect("the CSV");
+    let cells = |line: Option<&str>| line.expect("a line").split(',').map(String::from).collect::<Vec<_>>();
+    let (head, last) = (cells(csv.lines().next()), cells(csv.lines().last()));
+    let variance = head.iter().position(|name| name == "variance").expect("the column");
+    assert!(!last[variance].parse::<f64>().expect("a number").is_finite(), "{last:?}");
+}
+
 #[test]
 fn the_files_appear_and_agree_with_the_result() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -131,6 +131,9 @@ fn bad_input_is_told() {
     fs::create_dir(folder.path().join("fig2.csv")).expect("a folder");
     assert_usage(&cbo(&["paper", "fig2", "--out", path(folder.path())]), &["fig2.csv"]);
     assert!(!folder.path().join("fig2.svg").exists(), "nothing is half written");
+    let page = folder.path().join("page");
+    fs::create_dir_all(page.join("index.html")).expect("a folder");
+    assert_usage(&cbo(&["paper", "all", "--quick", "--out", path(&page)]), &["index.html"]);
     for line in
         ["paper fig9 --out x", "paper fig2", "paper fig1b --out x --scheme runge", "paper fig1b --out x --seed -1"]
     {

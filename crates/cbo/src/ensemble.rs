@@ -66,7 +66,9 @@ impl<T: Scalar> Ensemble<T> {
         simd::run(Moments { rows: &self.positions, origin: &origin, sums: &mut means, squares: &mut variances });
         for ((mean, variance), o) in means.iter_mut().zip(&mut variances).zip(&origin) {
             let offset = *mean / count;
-            (*mean, *variance) = (o + offset, (*variance / count - offset * offset).max(0.0));
+            let difference = *variance / count - offset * offset;
+            // Rounding may make it negative; what is not a number stays so.
+            (*mean, *variance) = (o + offset, if difference < 0.0 { 0.0 } else { difference });
         }
         (means, variances)
     }

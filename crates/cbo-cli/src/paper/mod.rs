@@ -51,6 +51,9 @@ pub struct PaperArgs {
     quiet: bool,
 }
 
+/// The page of `all`.
+const PAGE: &str = "index.html";
+
 /// A figure, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Choice {
@@ -133,6 +136,9 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
             files::check_file(&args.out.join(format!("{name}.{ending}")))?;
         }
     }
+    if args.figure == Choice::All {
+        files::check_file(&args.out.join(PAGE))?;
+    }
     let mut sheets = Vec::new();
     if wanted(Choice::Fig1a) {
         sheets.push(fig1a::sheet()?);
@@ -197,7 +203,7 @@ fn write(args: &PaperArgs, sheets: &[Sheet]) -> Result<(), CliError> {
         }
     }
     if args.figure == Choice::All {
-        files::write_whole(&args.out.join("index.html"), html::page(sheets).as_bytes())?;
+        files::write_whole(&args.out.join(PAGE), html::page(sheets).as_bytes())?;
     }
     Ok(())
 }

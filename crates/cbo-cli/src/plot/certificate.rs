@@ -123,7 +123,7 @@ fn mass_panel(certificate: &Certificate) -> Panel {
     };
     let curves = [
         curve(mass.into_iter(), BLUE, 2.8).map(|c| c.named("particles")),
-        curve(paper.into_iter(), VERMILLION, 1.4).map(|c| c.named("at most this, by Proposition 2")),
+        curve(paper.into_iter(), VERMILLION, 1.4).map(|c| c.named("bound of Proposition 2, to stay below")),
         curve(sharp.into_iter(), GREEN, 1.4).map(|c| c.named("with the least p of its proof")),
     ];
     let nothing = "all particles there, or none";

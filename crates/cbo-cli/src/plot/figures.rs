@@ -33,7 +33,7 @@ pub fn fig1a(figure: &fig1a::Figure, format: Format) -> Result<Vec<u8>, CliError
         .with_y_label("energy")
         .with_x_axis_min(figure.parameters.low)
         .with_x_axis_max(figure.parameters.high)
-        .with_y_axis_min(0.0)
+        .with_y_axis_min(-1.0)
         .with_legend_box(false)
         .with_legend_position(LegendPosition::OutsideBottomColumns)
         .with_width(720.0)
@@ -93,7 +93,7 @@ pub fn fig1b(parameters: &fig1b::Parameters, curves: &[fig1b::Curve], format: Fo
     let mut legend = of_dims("anisotropic", None);
     legend.extend(of_dims("isotropic", Some(DASHES)));
     legend.push(entry("exp(-(2 lambda - sigma^2) t)".into(), BLACK, Some(DOTS)));
-    legend.push(entry("exp(-(2 lambda - d sigma^2) t)".into(), GREEN, Some(DOTS)));
+    legend.push(entry("exp(-(2 lambda - d sigma^2) t), by d".into(), "#777777", Some(DOTS)));
     let figure = Figure::new(1, 2)
         .with_figure_size(1280.0, 480.0)
         .with_title("Figure 1b: decay of V, anisotropic (solid) and isotropic (dashed) noise")

@@ -107,6 +107,11 @@ fn decade(exponent: f64) -> String {
     match (exponent - whole).abs() < 1e-6 {
         true if !(-2.0..=3.0).contains(&whole) => format!("1e{whole}"),
         true => format!("{}", 10f64.powi(whole as i32)),
-        false => format!("{:.2e}", 10f64.powf(exponent)),
+        false => {
+            // Three digits are enough for a tick.
+            let value = 10f64.powf(exponent);
+            let unit = 10f64.powf(exponent.floor() - 2.0);
+            crate::numbers::short((value / unit).round() * unit)
+        }
     }
 }

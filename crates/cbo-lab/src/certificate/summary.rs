@@ -26,8 +26,10 @@ pub struct CertificateSummary {
     pub least_slack: f64,
     /// The smallest slack of Lemma 1, relative to the size of its terms.
     pub least_relative_slack: f64,
-    /// Whether Lemma 1 held at every kept step, but for rounding.
-    pub lemma_held: bool,
+    /// Kept steps at which the terms of Lemma 1 are finite: a swarm may leave the range of numbers.
+    pub lemma_steps: usize,
+    /// Whether Lemma 1 held at each of them, but for rounding; `None` if there are none.
+    pub lemma_held: Option<bool>,
     /// Kept steps at which Proposition 1 has something to say.
     pub laplace_steps: usize,
     /// Whether it held at each of them; `None` if there are none.
@@ -44,6 +46,7 @@ impl Certificate {
         let records = self.records();
         let (first, last) = (records.first()?, records.last()?);
         let least = |value: fn(&CertificateRecord) -> f64| records.iter().map(value).fold(f64::INFINITY, f64::min);
+        let lemma: Vec<bool> = records.iter().filter_map(CertificateRecord::lemma_holds).collect();
         let laplace: Vec<bool> = records.iter().filter_map(CertificateRecord::laplace_holds).collect();
         let mass: Vec<bool> = records.iter().filter_map(CertificateRecord::mass_holds).collect();
         let all = |checks: &[bool]| (!checks.is_empty()).then(|| checks.iter().all(|&held| held));
@@ -53,10 +56,11 @@ impl Certificate {
             v_start: first.v,
             v_end: last.v,
             v_end_ratio,
-            rate: (last.time > first.time).then(|| -v_end_ratio.ln() / (last.time - first.time)),
+            rate: (last.time > first.time).then(|| 0.0 - v_end_ratio.ln() / (last.time - first.time)),
             least_slack: least(|r| r.lemma_slack),
             least_relative_slack: least(CertificateRecord::relative_slack),
-            lemma_held: records.iter().all(CertificateRecord::lemma_holds),
+            lemma_steps: lemma.len(),
+            lemma_held: all(&lemma),
             laplace_steps: laplace.len(),
             laplace_held: all(&laplace),
             mass_steps: mass.len(),
@@ -71,9 +75,9 @@ impl CertificateRecord {
         if self.lemma_size == 0.0 { 0.0 } else { self.lemma_slack / self.lemma_size }
     }
 
-    /// Whether Lemma 1 holds, but for rounding. A swarm that left the range of numbers proves nothing against it.
-    pub fn lemma_holds(&self) -> bool {
-        !self.lemma_size.is_finite() || self.relative_slack() >= -LEMMA_ROUNDING
+    /// Whether Lemma 1 holds, but for rounding; `None` where the swarm has left the range of numbers.
+    pub fn lemma_holds(&self) -> Option<bool> {
+        self.lemma_size.is_finite().then(|| self.relative_slack() >= -LEMMA_ROUNDING)
     }
 
     /// Whether the consensus point is as close to v* as Proposition 1 says, but for rounding; `None` where it says
