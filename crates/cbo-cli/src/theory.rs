@@ -9,7 +9,7 @@ use crate::options::ProblemOptions;
 use crate::setup::{self, ProblemSpec};
 use crate::text;
 use crate::values::{self, InitSpec};
-use cbo::{Alpha, CboConfig, Diffusion, InitialLaw, Scheme, Sigma};
+use cbo::{Alpha, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme, Sigma};
 use cbo_lab::setting;
 use cbo_lab::theory::advice::{Advice, Holds, Sentence, advise};
 use cbo_lab::theory::assumptions::default_r0;
@@ -51,7 +51,7 @@ pub struct TheoryArgs {
     /// The part of the rate that is given away, between 0 and 1
     #[arg(long, value_name = "T", default_value = "0.7", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub tau: f64,
-    /// The constant c of the mass bound, from 0.618 to 1 [default: the best]
+    /// The constant c of the mass bound, from (sqrt(5) - 1)/2 (0.61804) to 1 [default: the best]
     #[arg(long, value_name = "C", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub c: Option<f64>,
     /// The radius R_0 of assumption A2, or `auto` for the one with the least alpha_0 [default: 0.1 for rastrigin, else auto]
@@ -117,6 +117,10 @@ impl From<TheoryError> for CliError {
 
 /// Runs the command.
 pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
+    if args.problem.objective.is_none() {
+        let message = "no function given: name one (`cbo theory rastrigin --dim 4`); `cbo list` shows all";
+        return Err(CliError::Usage(message.into()));
+    }
     let spec = ProblemSpec::new(&args.problem, &Origins::default())?;
     let most = if spec.rotate.is_some() { MOST_ROTATED } else { MOST_DIMS };
     if spec.dim > most {
@@ -142,7 +146,7 @@ pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
     let answer = Answer {
         constants: theorem.constants(Kind::Paper)?,
         sharp: if args.sharp { theorem.constants(Kind::Sharp)? } else { None },
-        advice: advise(&theorem, &config)?,
+        advice: advise(&theorem, &config, args.sharp)?,
         init: args.init.as_ref().map_or_else(|| "figure-1".into(), |_| text::init(&config.init, "FILE")),
         problem,
         config,
@@ -160,6 +164,7 @@ fn config(args: &TheoryArgs, problem: &Problem) -> Result<CboConfig, CliError> {
         Some(InitSpec::Law(law)) => law.clone(),
         Some(InitSpec::File(path)) => InitialLaw::Points(setup::read_points(path, dim).map_err(CliError::Usage)?),
     };
+    check_lengths(&init, dim)?;
     let points = if let InitialLaw::Points(values) = &init { Some(values.len() / dim) } else { None };
     let config = CboConfig {
         particles: args.particles.or(points).unwrap_or(figure.particles),
@@ -175,6 +180,27 @@ fn config(args: &TheoryArgs, problem: &Problem) -> Result<CboConfig, CliError> {
     };
     config.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
     Ok(config)
+}
+
+/// A law with a number for each coordinate has as many as there are.
+fn check_lengths(init: &InitialLaw, dim: usize) -> Result<(), CliError> {
+    let (kind, parts) = match init {
+        InitialLaw::Normal { mean, variance } => ("normal", [("mean", mean), ("variance", variance)]),
+        InitialLaw::Uniform { low, high } => ("uniform", [("low end", low), ("high end", high)]),
+        InitialLaw::Points(_) => return Ok(()),
+    };
+    let count = |part: &Coordinates| if let Coordinates::Each(values) = part { Some(values.len()) } else { None };
+    match parts.iter().find_map(|(name, part)| Some((name, count(part).filter(|n| *n != dim)?))) {
+        None => Ok(()),
+        Some((name, count)) => Err(CliError::setting(
+            "init",
+            format!("{kind} with a {name} of {count} numbers"),
+            match dim {
+                1 => "the function has 1 coordinate; give one number".to_string(),
+                _ => format!("give one number, or one for each of the {dim} coordinates, separated by semicolons"),
+            },
+        )),
+    }
 }
 
 /// Everything that is told.
@@ -201,10 +227,10 @@ impl Answer {
             format!("{}, d = {}, v* = {}", self.problem.description(), self.problem.dim(), point(&a2.minimiser)),
             format!(
                 "lambda = {}, sigma = {}, alpha = {}, dt = {}, N = {}, {} noise, {}",
-                question.lambda,
-                question.sigma,
+                plain_number(question.lambda),
+                plain_number(question.sigma),
                 short(self.alpha()),
-                config.dt,
+                plain_number(config.dt),
                 config.particles,
                 text::diffusion(config.diffusion),
                 text::scheme(config.scheme)
@@ -214,7 +240,7 @@ impl Answer {
                 short(theorem.v0),
                 short(theorem.epsilon),
                 short(theorem.epsilon / theorem.v0),
-                question.tau
+                plain_number(question.tau)
             ),
             String::new(),
         ];
@@ -254,6 +280,11 @@ impl Answer {
         lines.extend(self.advice.advice.iter().map(paragraph));
         lines.join("\n") + "\n"
     }
+}
+
+/// A setting as it was given, but never with hundreds of digits.
+fn plain_number(value: f64) -> String {
+    if value == 0.0 || (1e-5..1e16).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 
 /// A quantity for people: by its logarithm where the number is out of range.

@@ -72,6 +72,7 @@ fn the_object_of_a_quick_run_has_its_keys_and_numbers() {
         "expected_exponent",
         "repeats",
         "seed",
+        "frames",
     ];
     let found: Vec<&String> = result.as_object().expect("an object").keys().collect();
     assert_eq!(found.len(), keys.len(), "{found:?}");
@@ -112,7 +113,7 @@ fn a_frozen_run_meets_the_theory() {
 
 #[test]
 fn the_table_is_short_and_says_what_it_compares() {
-    let said = stdout(&words("meanfield --quick --dim 2 --particles 40,80 --repeats 2 --cells 24 --time 0.2"));
+    let said = stdout(&words("meanfield --quick --dim 2 --particles 40,80 --repeats 2 --cells 40 --time 0.2"));
     for part in ["rastrigin", "of the marginals", "exponent", "floor", "2 lambda - sigma^2"] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -124,14 +125,16 @@ fn the_folder_has_every_file_and_keeps_what_was_there() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("thesis.tex"), "mine").expect("written");
     fs::create_dir(folder.path().join("frames")).expect("a folder");
-    fs::write(folder.path().join("frames/frame-0009.png"), "old").expect("written");
+    fs::write(folder.path().join("frames/frame-0099.png"), "mine").expect("written");
     fs::write(folder.path().join("frames/cat.png"), "mine").expect("written");
     let line = "meanfield --quick --particles 50,500 --repeats 3 --frames 2 --time 1 --json --out";
     let result = object(&words(&format!("{line} {}", path(folder.path()))));
     let file = |name: &str| folder.path().join(name);
     assert_eq!(fs::read_to_string(file("thesis.tex")).expect("kept"), "mine");
     assert_eq!(fs::read_to_string(file("frames/cat.png")).expect("kept"), "mine");
-    assert!(!file("frames/frame-0009.png").exists() && !file("frames/frame-0003.png").exists());
+    assert_eq!(fs::read_to_string(file("frames/frame-0099.png")).expect("kept"), "mine");
+    assert!(!file("frames/frame-0003.png").exists());
+    assert_eq!(result["frames"], 3);
     for name in ["density", "energy", "distance"] {
         let svg = fs::read_to_string(file(&format!("{name}.svg"))).expect("a picture");
         assert!(svg.contains("<svg") && svg.contains("rastrigin") && svg.len() < 8_000_000, "{name}: {}", svg.len());
@@ -160,6 +163,39 @@ fn the_folder_has_every_file_and_keeps_what_was_there() {
     assert!(rows.iter().all(|r| r[2] >= 0.0));
 }
 
+/// A shorter film leaves nothing of an earlier, longer one of its own, and everything of others.
+#[test]
+fn frames_of_an_earlier_run_go_and_no_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let exists = |index: usize| folder.path().join(format!("frames/frame-{index:04}.png")).exists();
+    let film = |frames: usize| {
+        let line = "meanfield --quick --particles 20 --repeats 1 --time 0.1 --cells 60 --json";
+        object(&words(&format!("{line} --frames {frames} --out {}", path(folder.path()))))
+    };
+    assert_eq!(film(4)["frames"], 5);
+    fs::write(folder.path().join("frames/frame-0007.png"), "mine").expect("written");
+    film(2);
+    assert_eq!((0..9).filter(|i| exists(*i)).collect::<Vec<_>>(), [0, 1, 2, 7]);
+    // A result of another command says nothing about frames of this one.
+    fs::write(folder.path().join("result.json"), r#"{"frames": 8, "seed": 0}"#).expect("written");
+    film(1);
+    assert_eq!((0..9).filter(|i| exists(*i)).collect::<Vec<_>>(), [0, 1, 2, 7]);
+    film(0);
+    assert_eq!((0..9).filter(|i| exists(*i)).collect::<Vec<_>>(), [2, 7]);
+}
+
+#[test]
+fn flags_that_were_not_given_are_not_blamed() {
+    for (flags, dt) in [("--time 0.001", 1e-4), ("--lambda 100 --time 0.05", 1e-3)] {
+        let result = object(&words(&format!("meanfield --quick --particles 20 --repeats 1 --json {flags}")));
+        close(&result["dt"], dt, 1e-12);
+    }
+    let last = "meanfield --quick --particles 1 --time 0.1 --repeats 3 --seed 18446744073709551615";
+    assert_eq!(object(&words(&format!("{last} --json")))["distances"][0]["repeats"], 3);
+    let grows = stdout(&words("meanfield --quick --particles 5 --repeats 1 --freeze minimiser --sigma 1.5"));
+    assert!(grows.contains("V            grew to 1.64"), "{grows}");
+}
+
 #[test]
 fn the_plane_can_be_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -176,17 +212,27 @@ fn the_plane_can_be_drawn() {
 fn bad_input_is_refused_with_the_range() {
     let cases: &[(&str, &[&str])] = &[
         ("--dim 3", &["dim = 3", "1 or 2", "cbo minimize"]),
+        ("--dim 1000000", &["dim = 1000000: the grid has 1 or 2 dimensions"]),
         ("--dim 0", &["dim = 0", "1 or 2"]),
-        ("--cells 4", &["cells = 4", "16", "100000"]),
+        ("--cells 4", &["cells = 4: must lie between 32 and 100000"]),
         ("--dim 2 --cells 5000", &["cells = 5000", "1000"]),
         ("--time -1", &["time = -1", "positive"]),
         ("--time inf", &["time = inf", "finite"]),
         ("--dt 0", &["dt = 0", "positive"]),
         ("--dt -0.1", &["dt = -0.1", "positive"]),
         ("--dt 5", &["dt = 5", "at most 0.5"]),
-        ("--dt 1e-9", &["dt = 0.000000001", "1e6 steps"]),
+        ("--dt 1e-9", &["dt = 1e-9", "1e6 steps"]),
         ("--sigma -1", &["sigma = -1", "zero or a positive"]),
-        ("--sigma 6", &["sigma = 6", "at most 5", "sigma^2 T"]),
+        ("--sigma 6", &["sigma = 6", "at most 1.629", "sigma^2 T"]),
+        ("--sigma 2", &["sigma = 2", "at most 1.629", "266 cells"]),
+        ("--sigma 1e300", &["sigma = 1e300"]),
+        ("--time 1e300", &["time = 1e300: at most 10000"]),
+        ("--lambda 1e300", &["lambda = 1e300: at most 50000"]),
+        ("--dt 1e300", &["dt = 1e300: must be at most 0.5"]),
+        ("--freeze 1e200", &["freeze = 1e200", "1e100"]),
+        ("--init normal:1e200,1", &["init = 1e200", "1e100"]),
+        ("--init normal:1e50,1", &["init = a law about 1e50", "standard deviations"]),
+        ("--init normal:30,1", &["init = a law 27 standard deviations", "at most 21"]),
         ("--lambda 0", &["lambda = 0", "positive"]),
         ("--alpha 0", &["alpha = 0", "positive"]),
         ("--alpha ess:0.1", &["alpha = ess:0.1", "constant"]),

@@ -93,6 +93,56 @@ fn settings_that_are_not_covered_are_explained() {
     }
 }
 
+/// The words of an answer, however their lines are broken.
+fn told(line: &str) -> String {
+    let output = words(&format!("theory {line}"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn sharper_constants_cover_more() {
+    let value = object(&words("theory rastrigin --dim 4 --alpha 1e6 --sharp --json"));
+    assert!(value["covered"] == false && value["covered_sharp"] == true);
+    let text = told("rastrigin --dim 4 --alpha 1e6 --sharp");
+    for part in ["not above alpha_0 = 5.05", "sharper yes The sharper constants cover it", "The same proof holds"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (line, covered, sharp) in [("", true, true), ("--alpha 100", false, false), ("--sigma 3", false, false)] {
+        let value = object(&words(&format!("theory rastrigin --dim 4 {line} --sharp --json")));
+        assert!(value["covered"] == covered && value["covered_sharp"] == sharp, "{line}");
+    }
+    assert!(object(&words("theory rastrigin --dim 4 --json")).get("covered_sharp").is_none());
+}
+
+#[test]
+fn edges_of_the_dynamics_have_their_words() {
+    for (line, parts) in [
+        (
+            "--sigma 0 --dt 2.02",
+            vec!["grows like exp(0.0098", "the swarm spreads; sigma between 0.1", "makes it contract"],
+        ),
+        ("--sigma 0.5 --dt 2.02", vec!["shrinks", "and 1.08", "keeps it so"]),
+        ("--sigma 0 --dt 2", vec!["stays as it is", "sigma between 0 and"]),
+        ("--sigma 0 --dt 1", vec!["reaches a fixed consensus point in one step"]),
+        ("--sigma 0 --dt 0.01", vec!["sigma NO Without noise"]),
+        ("--lambda 2 --sigma 2", vec!["2 lambda = sigma^2 = 4", "stays constant", "sqrt(2 lambda) = 2,"]),
+        ("--sigma 1e200", vec!["grows like exp(45", "the swarm spreads", "sigma^2 = exp(921.03)"]),
+        ("--dt 1e300", vec!["by a factor of exp(690", "the swarm spreads", "more than a number can hold"]),
+        ("--dt 1 --scheme drift-first --sigma 1e200", vec!["in one step", "by 0: mean-square stable", "every sigma"]),
+        ("--particles 1", vec!["A single particle", "never moves"]),
+        ("--tau 1e-300", vec!["tau = 1e-300"]),
+        ("--c 0.6180339887", vec!["0.618034"]),
+    ] {
+        let text = told(&format!("rastrigin --dim 4 {line}"));
+        for part in parts {
+            assert!(text.contains(part), "{line}: {part}: {text}");
+        }
+        assert!(!text.contains("NaN") && !text.contains("nan"), "{line}: {text}");
+        assert!(text.split(|c: char| !c.is_ascii_digit()).all(|digits| digits.len() < 18), "{line}: {text}");
+    }
+}
+
 #[test]
 fn estimates_are_called_so() {
     let value = object(&words("theory ackley --dim 2 --json"));
@@ -105,11 +155,11 @@ fn estimates_are_called_so() {
 #[test]
 fn wrong_settings_are_named_with_their_range() {
     for (line, parts) in [
-        ("", ["no function given", "cbo list"]),
+        ("", ["no function given: name one (`cbo theory rastrigin", "cbo list"]),
         ("rastrigin", ["dim is missing", "--dim 10"]),
-        ("rastrigin --dim 4 --epsilon 0", ["epsilon = 0", "between 0 and V_0 = 66.0"]),
-        ("rastrigin --dim 4 --epsilon -1", ["epsilon = -1", "between 0 and V_0 = 66.0"]),
-        ("rastrigin --dim 4 --epsilon 67", ["epsilon = 67", "between 0 and V_0 = 66.0"]),
+        ("rastrigin --dim 4 --epsilon 0", ["epsilon = 0", "between 0 and V_0 = 66,"]),
+        ("rastrigin --dim 4 --epsilon -1", ["epsilon = -1", "between 0 and V_0 = 66,"]),
+        ("rastrigin --dim 4 --epsilon 67", ["epsilon = 67", "between 0 and V_0 = 66,"]),
         ("rastrigin --dim 4 --epsilon nan", ["epsilon = NaN", "between 0 and V_0"]),
         ("rastrigin --dim 4 --epsilon-ratio 1", ["epsilon-ratio = 1", "between 0 and 1"]),
         ("rastrigin --dim 4 --epsilon 1 --epsilon-ratio 0.1", ["--epsilon", "cannot be used with"]),
@@ -118,8 +168,8 @@ fn wrong_settings_are_named_with_their_range() {
         ("rastrigin --dim 4 --r0 0", ["r0 = 0", "and 5.12"]),
         ("rastrigin --dim 4 --r0 6", ["r0 = 6", "and 5.12"]),
         ("rastrigin --dim 4 --r0 wide", ["--r0", "nor `auto`"]),
-        ("rastrigin --dim 4 --c 0.5", ["c = 0.5", "[0.618"]),
-        ("rastrigin --dim 4 --c 1", ["c = 1", "1)"]),
+        ("rastrigin --dim 4 --c 0.5", ["c = 0.5", "just below 0.6180340"]),
+        ("rastrigin --dim 4 --c 1", ["c = 1", "to 1, excluded"]),
         ("rastrigin --dim 4 --lambda 0", ["lambda = 0", "positive finite"]),
         ("rastrigin --dim 4 --sigma -1", ["sigma = -1", "zero or a positive"]),
         ("rastrigin --dim 4 --sigma -inf", ["sigma = -inf", "zero or a positive"]),
@@ -128,8 +178,17 @@ fn wrong_settings_are_named_with_their_range() {
         ("rastrigin --dim 4 --alpha 0", ["alpha = 0", "inf is allowed"]),
         ("rastrigin --dim 4 --init uniform:1,2", ["init = uniform", "no mass"]),
         ("rastrigin --dim 4 --init normal:0,0", ["V_0 = 0", "positive"]),
-        ("rastrigin --dim 4 --init normal:0;0,1", ["init = 2 numbers", "4 coordinates"]),
+        (
+            "rastrigin --dim 4 --init normal:0;0,1",
+            ["init = normal with a mean of 2 numbers", "one for each of the 4 coordinates"],
+        ),
         ("rastrigin --dim 4 --init file:missing.csv", ["init file missing.csv", "cannot be read"]),
+        ("rastrigin --dim 1 --init uniform:-1,1;1", ["a high end of 2 numbers", "1 coordinate;"]),
+        ("rastrigin --dim 4 --epsilon 1e300", ["epsilon = 1e300:", "V_0 = 66,"]),
+        ("rastrigin --dim 4 --r0 1e300", ["r0 = 1e300:", "and 5.12"]),
+        ("rastrigin --dim 4 --r0 1e-300", ["r0 = 1e-300:", "and 5.12"]),
+        ("rastrigin --dim 4 --lambda 1e300", ["lambda = 1e300:", "between 1e-50 and 1e50"]),
+        ("rastrigin --dim 4 --sigma 1e-300", ["sigma = 1e-300:", "0 or at least 1e-50"]),
         ("himmelblau", ["assumption A2 fails", "more than one minimiser"]),
         ("eggholder", ["assumption A2 fails", "edge of the domain"]),
         ("rastrigin --dim 1e9", ["dim = 1000000000", "between 1 and"]),

@@ -72,7 +72,7 @@ pub struct MeanfieldArgs {
     #[arg(long, value_name = "T", default_value = "2.0", value_parser = values::number, allow_hyphen_values = true,
           help_heading = "Dynamics")]
     pub time: f64,
-    /// Time step of law and particles [default: 0.001, in two dimensions 0.004]
+    /// Time step of law and particles [default: 0.001, in two dimensions 0.004, but at most T/10 and 1/(10 LAMBDA)]
     #[arg(long, value_name = "DT", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub dt: Option<f64>,
     /// Keeps the consensus point at the `minimiser` or at x1,x2: then V is known exactly
@@ -83,7 +83,7 @@ pub struct MeanfieldArgs {
     /// Cells of each coordinate [default: 800, in two dimensions 160]
     #[arg(long, value_name = "N", value_parser = values::size, allow_hyphen_values = true, help_heading = "Computation")]
     pub cells: Option<usize>,
-    /// Seed of everything random; run r of each number of particles has the seed SEED + r
+    /// Seed of everything random; run r of each number of particles has the seed SEED + r (after 2^64 - 1 comes 0)
     #[arg(long, value_name = "SEED", default_value = "0", value_parser = values::count, allow_hyphen_values = true,
           help_heading = "Computation")]
     pub seed: u64,

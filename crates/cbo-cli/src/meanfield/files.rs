@@ -1,5 +1,6 @@
 //! The files of a comparison: tables, pictures, frames, and the result last.
 
+use super::plan::MOST_FRAMES;
 use super::report::Report;
 use super::{Outcome, Swarm};
 use crate::error::CliError;
@@ -8,7 +9,10 @@ use crate::numbers::json;
 use crate::plot::{Format, meanfield as plot};
 use crate::text::number;
 use cbo_lab::meanfield::frozen_v;
+use serde_json::Value;
 use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::Path;
 
 const RESULT: &str = "result.json";
@@ -19,9 +23,13 @@ fn frame_name(index: usize) -> String {
     format!("frame-{index:04}.png")
 }
 
-fn is_frame(name: &str) -> bool {
-    let digits = name.strip_prefix("frame-").and_then(|n| n.strip_suffix(".png"));
-    digits.is_some_and(|n| n.len() >= 4 && n.bytes().all(|b| b.is_ascii_digit()))
+/// How many frames an earlier run left in the folder, as its result says; none if there is no such result.
+fn earlier_frames(folder: &Path) -> usize {
+    let result = fs::read(folder.join(RESULT)).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    // A result of this command; other commands write files of this name too.
+    let ours = result.filter(|r| r.get("floor_w1").is_some());
+    let frames = ours.as_ref().and_then(|r| r.get("frames")).and_then(Value::as_u64).unwrap_or(0);
+    usize::try_from(frames).unwrap_or(0).min(MOST_FRAMES + 1)
 }
 
 /// Finds out before the run whether all files can be written. What else lies in the folder does not matter: only files of
@@ -48,24 +56,25 @@ pub fn write(folder: &Path, outcome: &Outcome, report: &Report) -> Result<(), Cl
         write_whole(&folder.join(format!("energy.{end}")), &plot::energy(outcome, format)?)?;
         write_whole(&folder.join(format!("distance.{end}")), &plot::distance(outcome, format)?)?;
     }
-    if outcome.plan.frames > 0 {
-        write_frames(&folder.join(FRAMES), outcome)?;
+    // Frames of an earlier, longer run would follow on these. Only its own: others of such names are the user's.
+    let frames = outcome.plan.frame_steps();
+    remove_frames(&folder.join(FRAMES), frames.len()..earlier_frames(folder))?;
+    for (index, step) in frames.iter().enumerate() {
+        let Some(at) = outcome.trajectory.snapshots.iter().position(|s| s.step == *step) else { continue };
+        write_whole(&folder.join(FRAMES).join(frame_name(index)), &plot::frame(outcome, at)?)?;
     }
     // Last, so that a folder with a result has everything.
     write_whole(&folder.join(RESULT), json(report).as_bytes())
 }
 
-fn write_frames(folder: &Path, outcome: &Outcome) -> Result<(), CliError> {
-    let steps = outcome.plan.frame_steps();
-    for (index, step) in steps.iter().enumerate() {
-        let Some(at) = outcome.trajectory.snapshots.iter().position(|s| s.step == *step) else { continue };
-        write_whole(&folder.join(frame_name(index)), &plot::frame(outcome, at)?)?;
-    }
-    // Frames of an earlier, longer run would otherwise follow on these.
-    let failed = |e| CliError::Failed(format!("cannot tidy {}: {e}", folder.display()));
-    for name in files::names(folder).map_err(failed)? {
-        if is_frame(&name) && !(0..steps.len()).any(|index| frame_name(index) == name) {
-            fs::remove_file(folder.join(name)).map_err(failed)?;
+fn remove_frames(folder: &Path, indices: Range<usize>) -> Result<(), CliError> {
+    for index in indices {
+        let path = folder.join(frame_name(index));
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                return Err(CliError::Failed(format!("cannot remove {}: {e}", path.display())));
+            }
+            _ => (),
         }
     }
     Ok(())

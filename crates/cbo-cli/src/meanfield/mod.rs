@@ -17,6 +17,7 @@ use cbo_lab::meanfield::{
 use indicatif::ProgressBar;
 use plan::Plan;
 use report::Report;
+pub(crate) use report::swarm_name;
 
 /// Particles whose positions are kept for the frames.
 const SHOWN: usize = 20_000;
@@ -85,11 +86,11 @@ fn compute(plan: Plan, visible: bool) -> Result<Outcome, CliError> {
     let largest = plan.particles.iter().copied().max().unwrap_or(0);
     let (mut swarms, mut positions) = (Vec::new(), Vec::new());
     for &count in &plan.particles {
-        let name = format!("{count} particles");
+        let name = swarm_name(count);
         let done = || advance(bar.as_ref(), count as u64, &name);
-        let seeds = plan.seed..plan.seed.saturating_add(plan.repeats);
+        let runs = (count, plan.seed, plan.repeats);
         let kept = if count == largest && plan.keeps_positions { SHOWN } else { 0 };
-        let runs = ParticleRun::repeated(settings, problem, &trajectory, (count, seeds), (compared, kept), &done);
+        let runs = ParticleRun::repeated(settings, problem, &trajectory, runs, (compared, kept), &done);
         let mut runs = runs.map_err(|e| failure(&e))?;
         if kept > 0 {
             positions = std::mem::take(&mut runs[0].positions);
@@ -123,7 +124,9 @@ fn advance(bar: Option<&ProgressBar>, ticks: u64, what: &str) {
 /// A law that could not go on: a wrong setting is the user's, all else is a failure.
 fn fault(error: MeanFieldError) -> CliError {
     match error {
-        MeanFieldError::Setting(_) => CliError::Usage(error.to_string()),
+        MeanFieldError::Setting(_) | MeanFieldError::WeightsBeyondGrid | MeanFieldError::Unresolved { .. } => {
+            CliError::Usage(error.to_string())
+        }
         MeanFieldError::NoFiniteEnergy => CliError::Failed(format!("{error} (--init)")),
         _ => CliError::Failed(error.to_string()),
     }

@@ -3,18 +3,19 @@
 use super::args::MeanfieldArgs;
 use crate::config_file::Origins;
 use crate::error::CliError;
+use crate::numbers::short;
 use crate::options::ProblemOptions;
 use crate::setup::ProblemSpec;
 use crate::text;
 use crate::values::{FreezeSpec, InitSpec};
 use cbo::{Alpha, Coordinates, InitialLaw};
-use cbo_lab::meanfield::{Motion, Settings};
+use cbo_lab::meanfield::{MOST_STEPS, Motion, Settings};
 use cbo_problems::Problem;
 
 /// More particles, runs or frames than this nobody waits for.
 const MOST_PARTICLES: usize = 10_000_000;
 const MOST_REPEATS: u64 = 10_000;
-const MOST_FRAMES: usize = 1000;
+pub(super) const MOST_FRAMES: usize = 1000;
 
 /// Parts of the time at whose ends law and particles are compared.
 const COMPARISONS: u64 = 4;
@@ -50,15 +51,7 @@ impl Plan {
         // Before the problem is built: it may have no such dimension either, but the grid is the reason.
         let dim = args.dim;
         if !(1..=2).contains(&dim) {
-            let cells = 160f64.powf(dim as f64);
-            let remedy = if dim == 0 {
-                "the grid has 1 or 2 dimensions".to_string()
-            } else {
-                format!(
-                    "the grid has 1 or 2 dimensions; in {dim} it would need {cells:.0e} cells. \
-                     The particles have no such limit: cbo minimize"
-                )
-            };
+            let remedy = "the grid has 1 or 2 dimensions; the particles have no such limit: cbo minimize";
             return Err(CliError::setting("dim", dim, remedy));
         }
         let problem = problem(args)?;
@@ -132,10 +125,9 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
         Some(FreezeSpec::Off) | None => None,
     };
     let flat = args.dim == 1;
-    let dt = match (args.quick, flat) {
-        (true, _) => 0.01,
-        (false, true) => 0.001,
-        (false, false) => 0.004,
+    let dt = match args.dt {
+        Some(dt) => dt,
+        None => default_step(args)?,
     };
     let cells = match (args.quick, flat) {
         (true, true) => 200,
@@ -147,12 +139,43 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
         lambda: args.lambda,
         sigma: args.sigma,
         alpha,
-        dt: args.dt.unwrap_or(dt),
+        dt,
         time: args.time,
         cells: args.cells.unwrap_or(cells),
         init,
         freeze,
         motion: Motion::Continuous,
+    })
+}
+
+/// The default time step, smaller where time or lambda want it so.
+fn default_step(args: &MeanfieldArgs) -> Result<f64, CliError> {
+    let (time, lambda) = (args.time, args.lambda);
+    let usual = match (args.quick, args.dim) {
+        (true, _) => 0.01,
+        (false, 1) => 0.001,
+        (false, _) => 0.004,
+    };
+    if !(time > 0.0 && time.is_finite() && lambda > 0.0 && lambda.is_finite()) {
+        // They are refused where all settings are.
+        return Ok(usual);
+    }
+    let dt = usual.min(0.1 * time).min(0.1 / lambda);
+    if time <= MOST_STEPS * dt {
+        return Ok(dt);
+    }
+    // Which of the two flags asks for too much: with the usual step, time alone would.
+    Err(if time > MOST_STEPS * usual {
+        let remedy =
+            format!("at most {} in steps of {usual}; a longer --dt reaches farther", short(MOST_STEPS * usual));
+        CliError::setting("time", short(time), remedy)
+    } else {
+        let remedy = format!(
+            "at most {} until time {}: steps of 1/(10 lambda) would be more than {MOST_STEPS:e}",
+            short(0.1 * MOST_STEPS / time),
+            short(time)
+        );
+        CliError::setting("lambda", short(lambda), remedy)
     })
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Report {
     expected_exponent: f64,
     repeats: u64,
     seed: u64,
+    /// Pictures in the folder of frames.
+    frames: usize,
 }
 
 /// The distance of one number of particles, at the end.
@@ -106,6 +108,7 @@ impl Report {
             expected_exponent: -0.5,
             repeats: plan.repeats,
             seed: plan.seed,
+            frames: if plan.keeps_positions { plan.frame_steps().len() } else { 0 },
         }
     }
 
@@ -132,7 +135,8 @@ impl Report {
         );
         let lost = format!("{:.1e} of the mass lost, least density {}", self.mass_error, short(self.least_density.0));
         line("grid", lost);
-        line("V", format!("fell to {} of its start{exact}", short(self.v_end_ratio.0)));
+        let moved = if self.v_end_ratio.0 > 1.0 { "grew" } else { "fell" };
+        line("V", format!("{moved} to {} of its start{exact}", short(self.v_end_ratio.0)));
         line("rate", format!("{} (2 lambda - sigma^2 = {})", short(self.rate.0), short(self.rate_continuous)));
         line("end", format!("mean {}, consensus {}", plain(&self.mean), plain(&self.consensus)));
         let header = ["particles", "runs", "W1", "+-", "W2", "+-", "V end/start"];
@@ -168,6 +172,11 @@ impl Report {
         }
         text
     }
+}
+
+/// How many particles, in words.
+pub(crate) fn swarm_name(particles: usize) -> String {
+    format!("{particles} {}", if particles == 1 { "particle" } else { "particles" })
 }
 
 fn row(cells: &[String; 7]) -> String {

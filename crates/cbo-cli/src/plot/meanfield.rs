@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::meanfield::Outcome;
+use crate::meanfield::swarm_name;
 use cbo_lab::meanfield::{Law, Marginal, Snapshot, frozen_v};
+use kuva::plot::legend::{LegendEntry, LegendShape};
 
 /// Rows of the picture of the density over time.
 const ROWS: usize = 160;
@@ -33,11 +35,23 @@ pub(crate) fn density(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliE
             panels.push((plots, layout.with_title(format!("time {:.2}, closer", last.time))));
         }
         let rows = panels.len().div_ceil(3);
-        (panels, Figure::new(rows, 3).with_figure_size(1120.0, 380.0 * rows as f64))
+        let sheet = Figure::new(rows, 3).with_figure_size(1240.0, 370.0 * rows as f64);
+        (panels, sheet.with_shared_legend_entries(marks()).with_shared_legend_right_middle())
     };
     let (plots, layouts) = panels.into_iter().unzip();
     let figure = figure.with_plots(plots).with_layouts(layouts).with_title(title(outcome)).with_title_size(16);
     render(&figure.render(), format)
+}
+
+/// One legend for all maps of the plane.
+fn marks() -> Vec<LegendEntry> {
+    let mark = |label: &str, colour: &str, shape| LegendEntry {
+        label: label.into(),
+        color: colour.into(),
+        shape: LegendShape::Marker(shape),
+        dasharray: None,
+    };
+    vec![mark("minimiser", VERMILLION, MarkerShape::Star), mark("consensus", BLACK, MarkerShape::Diamond)]
 }
 
 /// V over time: of the law, of the particles and of the theory.
@@ -54,11 +68,13 @@ pub(crate) fn energy(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliEr
     let largest_first = swarms.iter().zip(&plan.particles).rev();
     for ((swarm, n), colour) in largest_first.zip(SWARMS.iter().cycle()) {
         let points = records.iter().zip(&swarm.v).map(|(r, v)| (r.time, *v));
-        curves.extend(curve(points, colour, 2.2).map(|c| c.named(&format!("{n} particles"))));
+        curves.extend(curve(points, colour, 2.2).map(|c| c.named(&swarm_name(*n))));
     }
     curves.extend(curve(records.iter().map(|r| (r.time, r.v)), BLACK, 1.3).map(|c| c.named("law")));
     let (plots, layout) = over_time(curves, "V", "V was zero from the start");
-    let layout = layout.with_title(title(outcome)).with_title_size(14).with_width(760.0).with_height(520.0);
+    // Outside: V may fall or grow, and curves may be anywhere.
+    let layout = layout.with_legend_position(LegendPosition::OutsideRightTop);
+    let layout = layout.with_title(title(outcome)).with_title_size(14).with_width(960.0).with_height(520.0);
     render(&render_multiple(plots, layout), format)
 }
 
@@ -135,7 +151,7 @@ pub(crate) fn frame(outcome: &Outcome, at: usize) -> Result<Vec<u8>, CliError> {
         let (low, high) = (middle - reach, middle + reach);
         let bars = histogram(positions, low, high);
         let top = density_in(&marginal, low, high).iter().chain(&bars).map(|p| p.1).fold(0.0, f64::max);
-        let name = format!("{largest} particles");
+        let name = swarm_name(largest);
         let bars = LinePlot::new().with_data(bars).with_color(ORANGE).with_stroke_width(1.2);
         let curve = LinePlot::new().with_data(density_in(&marginal, low, high)).with_color(BLUE).with_stroke_width(2.2);
         let mut plots: Vec<Plot> =
@@ -237,15 +253,16 @@ fn over_time_map(outcome: &Outcome) -> Panel {
     let map = Heatmap::new().with_data(rows).with_x_range(0.0, end).with_y_range(view.0, view.1);
     let mut plots: Vec<Plot> = vec![map.with_cell_size(1.0).with_color_map(blues()).into()];
     let records = &outcome.trajectory.records;
-    let line = |points: Vec<(f64, f64)>, colour: &str| {
-        LinePlot::new().with_data(points).with_color(colour).with_stroke_width(1.6)
+    let line = |points: Vec<(f64, f64)>, colour: &str, width: f64| {
+        LinePlot::new().with_data(points).with_color(colour).with_stroke_width(width)
     };
     let minimiser = outcome.trajectory.minimiser[0];
-    plots.push(line(vec![(0.0, minimiser), (end, minimiser)], GREEN).with_dotted().with_legend("minimiser").into());
+    // Wide and below: the consensus point often lies on it.
+    plots.push(line(vec![(0.0, minimiser), (end, minimiser)], GREEN, 6.0).with_legend("minimiser").into());
     let mean = records.iter().map(|r| (r.time, r.mean[0])).collect();
-    plots.push(line(mean, ORANGE).with_legend("mean").into());
+    plots.push(line(mean, ORANGE, 1.6).with_legend("mean").into());
     let consensus = records.iter().map(|r| (r.time, r.consensus[0])).filter(|p| (view.0..=view.1).contains(&p.1));
-    plots.push(line(consensus.collect(), BLACK).with_legend("consensus").into());
+    plots.push(line(consensus.collect(), BLACK, 1.6).with_legend("consensus").into());
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_axis_min(0.0)
         .with_x_axis_max(end)
@@ -254,7 +271,8 @@ fn over_time_map(outcome: &Outcome) -> Panel {
         .with_x_label("time")
         .with_y_label("v (density relative to its maximum)")
         .with_show_grid(false)
-        .with_legend_position(LegendPosition::InsideTopRight);
+        .with_legend_position(LegendPosition::OutsideBottomColumns)
+        .with_legend_box(false);
     layout.show_colorbar = false;
     (plots, layout)
 }

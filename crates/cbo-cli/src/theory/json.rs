@@ -100,6 +100,8 @@ pub(super) struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sharp: Option<ConstantsJson>,
     covered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered_sharp: Option<bool>,
     mean_square_stable: bool,
     mean_square_factor: Number,
     almost_surely_contracting: bool,
@@ -135,6 +137,7 @@ impl Answer {
             constants: self.constants.as_ref().map(ConstantsJson::from),
             sharp: self.sharp.as_ref().map(ConstantsJson::from),
             covered: self.advice.covered,
+            covered_sharp: self.advice.covered_sharp,
             mean_square_stable: self.advice.mean_square_stable,
             mean_square_factor: Number(self.advice.mean_square_factor),
             almost_surely_contracting: self.advice.almost_surely_contracting,

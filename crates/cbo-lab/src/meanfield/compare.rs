@@ -63,22 +63,23 @@ impl ParticleRun {
         Ok(run)
     }
 
-    /// Runs with the seeds `first, first + 1, ...`, spread over the threads; positions are kept of the first alone.
+    /// So many runs with the seeds `first, first + 1, ...`, which begin again at 0 after the last seed there is, spread over
+    /// the threads; positions are kept of the first alone.
     pub fn repeated(
         settings: &Settings,
         objective: &impl Objective<f64>,
         trajectory: &Trajectory,
-        (particles, seeds): (usize, std::ops::Range<u64>),
+        (particles, first, repeats): (usize, u64, u64),
         (compared, kept): (&[u64], usize),
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<Self>, SolveError> {
-        let first = seeds.start;
-        let one = |seed: u64| {
-            let kept = if seed == first { kept } else { 0 };
+        let one = |run: u64| {
+            let kept = if run == 0 { kept } else { 0 };
+            let seed = first.wrapping_add(run);
             Self::new(settings, objective, trajectory, (particles, seed), (compared, kept), done)
         };
         // One task a run; collecting in order makes the result independent of who did what.
-        seeds.collect::<Vec<_>>().into_par_iter().with_max_len(1).map(one).collect()
+        (0..repeats).collect::<Vec<_>>().into_par_iter().with_max_len(1).map(one).collect()
     }
 }
 

@@ -18,11 +18,14 @@ const MOST_PATCHES: usize = 1 << 20;
 /// The errors of the patches mostly cancel: that of the point is about 1e-5 and 1e-3 of the width of the weights.
 const TOLERANCE: [f64; 2] = [1e-7, 1e-5];
 
-/// A patch narrower than this, in the frame, is a point.
-const POINT: f64 = 1e-9;
+/// A patch narrower than this part of the core of the grid is a point.
+const POINT: f64 = 2e-9;
 
 /// Logarithm of the share below which a patch is forgotten.
 const NEGLIGIBLE: f64 = -50.0;
+
+/// The share of the weight that the outermost cells may have: what they stand for is not known.
+const MOST_OUTSIDE: f64 = 1e-3;
 
 /// The consensus point in the frame, `y_a = (v_alpha - b)/s`.
 pub(crate) fn in_frame(objective: &impl Objective<f64>, law: &Law, alpha: f64) -> Result<Vec<f64>, MeanFieldError> {
@@ -40,11 +43,15 @@ pub(crate) fn in_frame(objective: &impl Objective<f64>, law: &Law, alpha: f64) -
         total = Total::of(alpha, &patches)?;
     }
     let mut point = vec![0.0; dim];
-    let mut mass = 0.0;
+    let (mut mass, mut outside) = (0.0, 0.0);
     for patch in &patches {
         let weight = total.log_share(patch).exp();
         mass += weight;
+        outside += if patch.outermost { weight } else { 0.0 };
         point.iter_mut().zip(&patch.centre).for_each(|(p, y)| *p += weight * y);
+    }
+    if outside > MOST_OUTSIDE * mass {
+        return Err(MeanFieldError::WeightsBeyondGrid);
     }
     point.iter_mut().for_each(|p| *p /= mass);
     Ok(point)
@@ -97,5 +104,5 @@ impl Total {
 
 fn is_wide(patch: &Patch, law: &Law, k: usize) -> bool {
     let rounding = 4.0 * f64::EPSILON * (law.origin[k] + law.scale[k] * patch.centre[k]).abs();
-    patch.half[k] > POINT && patch.half[k] * law.scale[k] > rounding
+    patch.half[k] > POINT * law.grids[k].core && patch.half[k] * law.scale[k] > rounding
 }

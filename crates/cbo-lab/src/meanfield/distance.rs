@@ -11,10 +11,10 @@ pub struct Distance {
     pub w2: f64,
 }
 
-/// A piece of a quantile function: linear from the value `from` to the value `to`, up to the level `until`.
+/// A piece of a quantile function: linear from the value `from` to the value `to` over levels of this mass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    pub until: f64,
+    pub mass: f64,
     pub from: f64,
     pub to: f64,
 }
@@ -23,12 +23,12 @@ impl Marginal {
     /// The distance to the law that gives the same mass to each of `sorted` points, which must increase.
     pub fn distance_to_points(&self, sorted: &[f64]) -> Distance {
         let (origin, scale) = self.frame();
-        let count = sorted.len() as f64;
-        let point = |(i, x): (usize, &f64)| {
+        let mass = 1.0 / sorted.len() as f64;
+        let point = |x: &f64| {
             let y = (x - origin) / scale;
-            Piece { until: (i + 1) as f64 / count, from: y, to: y }
+            Piece { mass, from: y, to: y }
         };
-        let points: Vec<Piece> = sorted.iter().enumerate().map(point).collect();
+        let points: Vec<Piece> = sorted.iter().map(point).collect();
         transport(&self.pieces(origin, scale), &points).scaled(scale)
     }
 
@@ -53,19 +53,23 @@ impl Distance {
     }
 }
 
-/// Integrates the difference of two quantile functions, from one end of a piece to the next.
+/// Integrates the difference of two quantile functions, the lower half from below and the upper half from above: a tail of
+/// mass 1e-30 may carry most of W_2, and levels next to 1 cannot tell it from nothing.
 fn transport(a: &[Piece], b: &[Piece]) -> Distance {
-    let (mut w1, mut square) = (0.0, 0.0);
-    let (mut i, mut j, mut level) = (0, 0, 0.0);
-    let (mut begin_a, mut begin_b) = (0.0, 0.0);
-    while let (Some(p), Some(q)) = (a.get(i), b.get(j)) {
-        let until = p.until.min(q.until).max(level);
-        let value = |piece: &Piece, begin: f64, u: f64| {
-            let width = piece.until - begin;
-            let part = if width > 0.0 { ((u - begin) / width).clamp(0.0, 1.0) } else { 0.0 };
-            piece.from + part * (piece.to - piece.from)
-        };
-        let difference = |u: f64| value(p, begin_a, u) - value(q, begin_b, u);
+    let mirror = |pieces: &[Piece]| -> Vec<Piece> {
+        pieces.iter().rev().map(|p| Piece { mass: p.mass, from: -p.to, to: -p.from }).collect()
+    };
+    let (below, above) = (half(a, b), half(&mirror(a), &mirror(b)));
+    Distance { w1: below.0 + above.0, w2: (below.1 + above.1).max(0.0).sqrt() }
+}
+
+/// The integrals of the difference and of its square up to the level 1/2, from one end of a piece to the next.
+fn half(a: &[Piece], b: &[Piece]) -> (f64, f64) {
+    let (mut w1, mut square, mut level) = (0.0, 0.0, 0.0);
+    let (mut a, mut b) = (Cursor::new(a), Cursor::new(b));
+    while let (Some(p), Some(q)) = (a.piece(), b.piece()) {
+        let until = a.until.min(b.until).clamp(level, 0.5);
+        let difference = |u: f64| a.value(p, u) - b.value(q, u);
         let (first, last) = (difference(level), difference(until));
         let (size, width) = (first.abs() + last.abs(), until - level);
         if size > 0.0 {
@@ -74,14 +78,46 @@ fn transport(a: &[Piece], b: &[Piece]) -> Distance {
             square += width * (first * first + first * last + last * last) / 3.0;
         }
         level = until;
-        if p.until <= until {
-            (i, begin_a) = (i + 1, p.until);
+        if level >= 0.5 {
+            break;
         }
-        if q.until <= until {
-            (j, begin_b) = (j + 1, q.until);
+        a.pass(level);
+        b.pass(level);
+    }
+    (w1, square)
+}
+
+/// A place in a row of pieces.
+struct Cursor<'a> {
+    rest: &'a [Piece],
+    /// The levels at which the first of the rest begins and ends.
+    begin: f64,
+    until: f64,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(rest: &'a [Piece]) -> Self {
+        Self { rest, begin: 0.0, until: rest.first().map_or(0.0, |p| p.mass) }
+    }
+
+    fn piece(&self) -> Option<&'a Piece> {
+        self.rest.first()
+    }
+
+    /// The quantile at a level of this piece, the first of the rest.
+    fn value(&self, piece: &Piece, level: f64) -> f64 {
+        let part = if piece.mass > 0.0 { ((level - self.begin) / piece.mass).clamp(0.0, 1.0) } else { 0.0 };
+        piece.from + part * (piece.to - piece.from)
+    }
+
+    /// Goes on to the next piece if this one ends here.
+    fn pass(&mut self, level: f64) {
+        if self.until <= level {
+            self.rest = self.rest.get(1..).unwrap_or_default();
+            self.begin = self.until;
+            self.until += self.piece().map_or(0.0, |p| p.mass);
         }
     }
-    Distance { w1, w2: square.max(0.0).sqrt() }
 }
 
 #[cfg(test)]
@@ -90,15 +126,25 @@ mod tests {
 
     #[test]
     fn distances_of_simple_laws_are_known() {
-        let uniform = [Piece { until: 1.0, from: 0.0, to: 1.0 }];
-        let point = [Piece { until: 1.0, from: 0.5, to: 0.5 }];
+        let uniform = [Piece { mass: 1.0, from: 0.0, to: 1.0 }];
+        let point = [Piece { mass: 1.0, from: 0.5, to: 0.5 }];
         let d = transport(&uniform, &point);
         assert!((d.w1 - 0.25).abs() < 1e-15 && (d.w2 - (1.0f64 / 12.0).sqrt()).abs() < 1e-15, "{d:?}");
         // Shifted by 2: both distances are 2.
-        let moved = [Piece { until: 0.3, from: 2.0, to: 2.3 }, Piece { until: 1.0, from: 2.3, to: 3.0 }];
+        let moved = [Piece { mass: 0.3, from: 2.0, to: 2.3 }, Piece { mass: 0.7, from: 2.3, to: 3.0 }];
         let d = transport(&uniform, &moved);
         assert!((d.w1 - 2.0).abs() < 1e-15 && (d.w2 - 2.0).abs() < 1e-15, "{d:?}");
-        let two = [Piece { until: 0.5, from: -1.0, to: -1.0 }, Piece { until: 1.0, from: 1.0, to: 1.0 }];
+        let two = [Piece { mass: 0.5, from: -1.0, to: -1.0 }, Piece { mass: 0.5, from: 1.0, to: 1.0 }];
         assert_eq!(transport(&two, &two), Distance::default());
+    }
+    /// Tails of mass 1e-30 on either side, out to where they make up all of W_2: 1e-30 (1e20)^2 = 1e10 each.
+    #[test]
+    fn both_tails_count_however_little_they_weigh() {
+        let tail = |v: f64| Piece { mass: 1e-30, from: v, to: v };
+        let middle = Piece { mass: 1.0, from: 0.0, to: 0.0 };
+        let d = transport(&[tail(-1e20), middle, tail(1e20)], &[middle]);
+        assert!((d.w2 / 2e10f64.sqrt() - 1.0).abs() < 1e-12 && (d.w1 / 2e-10 - 1.0).abs() < 1e-12, "{d:?}");
+        let other = transport(&[middle, tail(1e20)], &[tail(-1e20), middle]);
+        assert!((other.w2 - d.w2).abs() < 1e-12 * d.w2, "{other:?}");
     }
 }

@@ -197,13 +197,8 @@ impl Marginal {
         // In this order: both frames may lie far from zero and close to each other.
         let (offset, factor) = ((self.origin - origin) / scale, self.scale / scale);
         let faces = self.grid.faces.windows(2).map(|f| [offset + factor * f[0], offset + factor * f[1]]);
-        let mut below = 0.0;
-        let mut pieces = Vec::with_capacity(self.masses.len());
-        for (ends, mass) in faces.zip(&self.masses).filter(|(_, mass)| **mass > 0.0) {
-            below += mass;
-            pieces.push(Piece { until: below / total, from: ends[0], to: ends[1] });
-        }
-        pieces
+        let filled = faces.zip(&self.masses).filter(|(_, mass)| **mass > 0.0);
+        filled.map(|(ends, mass)| Piece { mass: mass / total, from: ends[0], to: ends[1] }).collect()
     }
 }
 

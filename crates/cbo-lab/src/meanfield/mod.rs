@@ -27,6 +27,6 @@ mod trajectory;
 pub use compare::{Distances, Fit, ParticleRun, mean_distances};
 pub use distance::Distance;
 pub use law::{Law, Marginal};
-pub use settings::{LEAST_CELLS, Motion, Settings, most_cells};
+pub use settings::{LEAST_CELLS, MOST_STEPS, Motion, Settings, most_cells};
 pub use solver::{MeanField, MeanFieldError};
 pub use trajectory::{Record, Snapshot, Trajectory, frozen_v};

@@ -1,6 +1,5 @@
 //! Boxes inside cells, on which the weights `exp(-alpha E)` are integrated: a cell may be far wider than they are.
 
-use super::grid::Grid;
 use super::law::Law;
 use super::solver::MeanFieldError;
 use cbo::{Objective, Rows, StepContext};
@@ -24,17 +23,20 @@ pub(crate) struct Patch {
     pub dip: f64,
     /// Whether there is an energy on one side only: here or at a neighbour.
     pub edge: bool,
+    /// Whether its cell is the first or the last of a coordinate.
+    pub outermost: bool,
 }
 
 /// The cells of a law as patches, evaluated.
 pub(crate) fn cells(objective: &impl Objective<f64>, law: &Law) -> Result<Vec<Patch>, MeanFieldError> {
     let sizes: Vec<usize> = law.grids.iter().map(|g| g.len()).collect();
     let whole = |cell: usize| {
-        let (mut centre, mut half) = ([0.0; 2], [0.0; 2]);
+        let (mut centre, mut half, mut outermost) = ([0.0; 2], [0.0; 2], false);
         for (k, (grid, i)) in law.grids.iter().zip(indices(&sizes, cell)).enumerate() {
             (centre[k], half[k]) = (grid.nodes[i], 0.5 * grid.width(i));
+            outermost |= i == 0 || i + 1 == grid.len();
         }
-        Patch { centre, half, cell, log_mass: law.masses[cell].ln(), energy: 0.0, dip: 0.0, edge: false }
+        Patch { centre, half, cell, log_mass: law.masses[cell].ln(), energy: 0.0, dip: 0.0, edge: false, outermost }
     };
     let mut patches: Vec<Patch> = (0..law.masses.len()).map(whole).collect();
     evaluate(objective, law, &mut patches)?;
@@ -78,7 +80,7 @@ fn indices(sizes: &[usize], cell: usize) -> impl Iterator<Item = usize> {
     [cell / fast, cell % fast].into_iter().take(rows)
 }
 
-/// The density in one cell, linear in each coordinate.
+/// The density in one cell, exponential in each coordinate: in the tails of the law it falls by decades within a cell.
 struct Density {
     log_density: f64,
     centre: [f64; 2],
@@ -87,38 +89,34 @@ struct Density {
 
 impl Density {
     fn in_cell(law: &Law, cell: usize) -> Self {
-        let dim = law.dim();
         let sizes: Vec<usize> = law.grids.iter().map(|g| g.len()).collect();
-        let (mut centre, mut slope, mut volume) = ([0.0; 2], [0.0; 2], 1.0);
+        let mut density = Self { log_density: law.masses[cell].ln(), centre: [0.0; 2], slope: [0.0; 2] };
         for (k, (grid, i)) in law.grids.iter().zip(indices(&sizes, cell)).enumerate() {
             let stride: usize = sizes[k + 1..].iter().product();
-            let level = |step: isize| {
-                let at = i.saturating_add_signed(step).min(grid.len() - 1);
-                law.masses[cell + at * stride - i * stride] / grid.width(at)
-            };
-            centre[k] = grid.centre(i);
-            volume *= grid.width(i);
-            slope[k] = relative_slope(grid, i, [level(-1), level(0), level(1)], dim);
+            let log_level = |at: usize| (law.masses[cell + at * stride - i * stride] / grid.width(at)).ln();
+            let (before, after) = (i.saturating_sub(1), (i + 1).min(grid.len() - 1));
+            let slope = (log_level(after) - log_level(before)) / (grid.nodes[after] - grid.nodes[before]);
+            density.centre[k] = grid.centre(i);
+            // Next to an empty cell the law ends, and nothing is known of how.
+            density.slope[k] = if slope.is_finite() { slope } else { 0.0 };
+            density.log_density -= log_integral(density.slope[k], 0.5 * grid.width(i));
         }
-        Self { log_density: (law.masses[cell] / volume).ln(), centre, slope }
+        density
     }
 
     fn log_mass(&self, patch: &Patch, dim: usize) -> f64 {
-        let (mut tilt, mut volume) = (1.0, 1.0);
-        for k in 0..dim {
-            tilt += self.slope[k] * (patch.centre[k] - self.centre[k]);
-            volume *= 2.0 * patch.half[k];
-        }
-        self.log_density + (tilt * volume).ln()
+        let along =
+            |k: usize| self.slope[k] * (patch.centre[k] - self.centre[k]) + log_integral(self.slope[k], patch.half[k]);
+        self.log_density + (0..dim).map(along).sum::<f64>()
     }
 }
 
-/// The slope of the density over its value, limited so that the density stays positive in the whole cell.
-fn relative_slope(grid: &Grid, i: usize, levels: [f64; 3], dim: usize) -> f64 {
-    let (before, after) = (i.saturating_sub(1), (i + 1).min(grid.len() - 1));
-    let slope = (levels[2] - levels[0]) / (grid.nodes[after] - grid.nodes[before]) / levels[1];
-    let most = 1.8 / (dim as f64 * grid.width(i));
-    if slope.is_finite() { slope.clamp(-most, most) } else { 0.0 }
+/// Logarithm of the integral of `exp(slope y)` over |y| < half.
+fn log_integral(slope: f64, half: f64) -> f64 {
+    let x = (slope * half).abs();
+    // log(sinh(x)/x), which a small x loses to rounding and a large one to overflow.
+    let excess = if x < 1e-3 { x * x / 6.0 } else { x - std::f64::consts::LN_2 + (-(-2.0 * x).exp_m1()).ln() - x.ln() };
+    (2.0 * half).ln() + excess
 }
 
 /// Energies in the middles; what is not finite becomes +infinity.

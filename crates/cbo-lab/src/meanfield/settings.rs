@@ -1,15 +1,19 @@
 //! The settings of a mean-field run, and what they must be like.
 
-use cbo::{Alpha, CboConfig, ConfigError, InitialLaw, Sigma};
+use super::grid::{MOST_NOISE, least_cells, most_noise};
+use cbo::{Alpha, CboConfig, ConfigError, Coordinates, InitialLaw, Sigma};
 
 /// Fewer cells a coordinate than this resolve nothing.
-pub const LEAST_CELLS: usize = 16;
+pub const LEAST_CELLS: usize = 32;
 
 /// More steps than this nobody waits for.
-const MOST_STEPS: f64 = 1e6;
+pub const MOST_STEPS: f64 = 1e6;
 
-/// `sigma^2 T` above which the tails of the law span more decades than a grid can resolve.
-const MOST_NOISE: f64 = 50.0;
+/// The squares of larger numbers may leave the range of numbers.
+const LARGEST: f64 = 1e100;
+
+/// Standard deviations from 0 beyond which the positions of a law differ in their last digits only.
+const FARTHEST_ORIGIN: f64 = 1e10;
 
 /// The largest number of cells of each coordinate in `dim` dimensions.
 pub fn most_cells(dim: usize) -> usize {
@@ -77,51 +81,114 @@ impl Settings {
     pub fn check(&self, dim: usize) -> Result<(), ConfigError> {
         let refuse = |field, value: String, remedy: String| Err(ConfigError { field, value, remedy });
         if !(1..=2).contains(&dim) {
-            let cells = (self.cells as f64).powf(dim as f64);
-            let remedy = format!(
-                "the grid has 1 or 2 dimensions (in {dim} it would have {cells:.0e} cells); particles have no such limit"
+            return refuse(
+                "dim",
+                dim.to_string(),
+                "the grid has 1 or 2 dimensions; particles have no such limit".into(),
             );
-            return refuse("dim", dim.to_string(), remedy);
         }
         let most = most_cells(dim);
         if !(LEAST_CELLS..=most).contains(&self.cells) {
-            let remedy = format!("must lie between {LEAST_CELLS} and {most} in each of {dim} coordinates");
-            return refuse("cells", self.cells.to_string(), remedy);
+            let each = if dim == 1 { "" } else { " in each coordinate" };
+            return refuse("cells", self.cells.to_string(), format!("must lie between {LEAST_CELLS} and {most}{each}"));
         }
         if !(self.time > 0.0 && self.time.is_finite()) {
-            return refuse("time", self.time.to_string(), "must be a positive finite number".into());
+            return refuse("time", plain(self.time), "must be a positive finite number".into());
         }
         if let InitialLaw::Points(_) = self.init {
             let remedy = "the mean-field law starts from a density: normal:MEAN,VARIANCE or uniform:LOW,HIGH".into();
             return refuse("init", "points".into(), remedy);
         }
+        self.check_sizes()?;
         // lambda, sigma, alpha, the initial law and the frozen point are checked where the particles' are.
-        self.particles(1, 0).check(dim)?;
+        self.particles(1, 0).check(dim).map_err(|e| match e.value.parse::<f64>() {
+            Ok(number) => ConfigError { value: plain(number), ..e },
+            Err(_) => e,
+        })?;
         let most = self.time.min(0.5 / self.lambda);
         if self.dt > most {
-            let remedy = format!("must be at most {most}: the time and 1 / (2 lambda) limit it");
-            return refuse("dt", self.dt.to_string(), remedy);
+            let remedy = format!("must be at most {}: the time and 1 / (2 lambda) limit it", plain(most));
+            return refuse("dt", plain(self.dt), remedy);
         }
         if self.time / self.dt > MOST_STEPS {
             let least = self.time / MOST_STEPS;
-            return refuse("dt", self.dt.to_string(), format!("must be at least {least:e}: 1e6 steps until the time"));
+            return refuse("dt", plain(self.dt), format!("must be at least {least:e}: 1e6 steps until the time"));
         }
-        let noise = self.sigma * self.sigma * self.time;
-        if noise > MOST_NOISE {
-            let most = (MOST_NOISE / self.time).sqrt();
-            let remedy = format!(
-                "at most {most:.4} until time {}: sigma^2 T must not exceed {MOST_NOISE}, or the tails of the law leave every grid",
-                self.time
-            );
-            return refuse("sigma", self.sigma.to_string(), remedy);
-        }
+        self.check_noise(dim)?;
         if let InitialLaw::Normal { variance, .. } = &self.init
             && let Some(k) = (0..dim).find(|&k| variance.get(k) == 0.0)
         {
             let remedy = format!("the variance of coordinate {} must be positive, for a density", k + 1);
             return refuse("init", "normal with variance 0".into(), remedy);
         }
+        for (mean, deviation) in (0..dim).map(|k| mean_and_deviation(&self.init, k)) {
+            if mean.abs() > FARTHEST_ORIGIN * deviation {
+                let remedy = format!(
+                    "its mean must be at most {FARTHEST_ORIGIN:e} standard deviations from 0, or rounding hides its shape"
+                );
+                return refuse("init", format!("a law about {}", plain(mean)), remedy);
+            }
+        }
         Ok(())
+    }
+
+    /// Numbers of the initial law and the frozen point whose squares are numbers.
+    fn check_sizes(&self) -> Result<(), ConfigError> {
+        let refuse = |field, value: f64, remedy: String| Err(ConfigError { field, value: plain(value), remedy });
+        let (first, second) = match &self.init {
+            InitialLaw::Normal { mean, variance } => (values(mean), values(variance)),
+            InitialLaw::Uniform { low, high } => (values(low), values(high)),
+            InitialLaw::Points(_) => (&[][..], &[][..]),
+        };
+        if let Some(value) = first.iter().chain(second).find(|v| v.abs() > LARGEST) {
+            return refuse("init", *value, format!("numbers of the law must be at most {LARGEST:e} in size"));
+        }
+        let tiny = |v: &&f64| **v > 0.0 && **v < 1.0 / LARGEST;
+        if let (InitialLaw::Normal { .. }, Some(value)) = (&self.init, second.iter().find(tiny)) {
+            return refuse("init", *value, format!("a variance must be at least {:e}", 1.0 / LARGEST));
+        }
+        match self.freeze.iter().flatten().find(|v| v.abs() > LARGEST) {
+            Some(value) => refuse("freeze", *value, format!("a coordinate must be at most {LARGEST:e} in size")),
+            None => Ok(()),
+        }
+    }
+
+    /// A law that spreads over no more decades than the cells resolve.
+    fn check_noise(&self, dim: usize) -> Result<(), ConfigError> {
+        let (noise, most) = (self.sigma * self.sigma * self.time, most_noise(self.cells));
+        if noise <= most {
+            return Ok(());
+        }
+        let (limit, time) = ((most / self.time).sqrt(), plain(self.time));
+        let wanted = least_cells(noise);
+        let more = if noise <= MOST_NOISE && wanted <= most_cells(dim) {
+            format!("; {wanted} cells resolve it")
+        } else {
+            String::new()
+        };
+        let remedy = format!(
+            "must be at most {limit:.3} until time {time} with {} cells, for sigma^2 T at most {most:.2}: beyond, the law spans \
+             more decades than they resolve{more}",
+            self.cells
+        );
+        Err(ConfigError { field: "sigma", value: plain(self.sigma), remedy })
+    }
+}
+
+fn values(coordinates: &Coordinates) -> &[f64] {
+    match coordinates {
+        Coordinates::All(value) => std::slice::from_ref(value),
+        Coordinates::Each(values) => values,
+    }
+}
+
+/// A number for a message: no hundreds of digits.
+pub(crate) fn plain(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || !size.is_finite() || (1e-6..1e9).contains(&size) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
     }
 }
 

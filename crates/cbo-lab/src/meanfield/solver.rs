@@ -2,10 +2,10 @@
 
 use super::consensus;
 use super::generator::Generator;
-use super::grid::Grid;
+use super::grid::{Grid, REACH, spacing};
 use super::law::Law;
 use super::settings::{Motion, Settings, mean_and_deviation};
-use cbo::{ConfigError, EvalError, Objective};
+use cbo::{ConfigError, EvalError, InitialLaw, Objective};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -22,7 +22,34 @@ pub enum MeanFieldError {
     /// Nothing to agree on.
     #[error("the objective is finite nowhere that the law lives; start where it is defined")]
     NoFiniteEnergy,
+    /// The weights sit where the grid has no more to say.
+    #[error(
+        "init: the weights exp(-alpha E) sit beyond the grid, too far from the law or at infinity; start nearer to the \
+         minimum, or with a wider law"
+    )]
+    WeightsBeyondGrid,
+    /// The cells are wider than the law about its consensus point.
+    #[error(
+        "cells: at time {time} they are {coarseness:.3} times as wide as the law about its consensus point is, at most \
+         {MOST_COARSENESS} can be trusted; take more cells, less sigma, or a start nearer to the consensus point"
+    )]
+    Unresolved {
+        /// When.
+        time: f64,
+        /// The mean width of a cell over the mean distance to the consensus point.
+        coarseness: f64,
+    },
 }
+
+/// The most that [`MeanField::coarseness`] may be: that of the coarsest grid that [`Settings::check`] admits, with room.
+const MOST_COARSENESS: f64 = 0.4;
+
+/// Standard deviations between a law and its consensus point, at most. The tails of farther laws are so thin that the time
+/// step fills them with more mass than they have.
+const FARTHEST: f64 = 21.0;
+
+/// Standard deviations beyond which a normal law has no mass that is a positive number.
+const LAST_MASS: f64 = 38.0;
 
 /// The mean-field law over time.
 ///
@@ -95,6 +122,28 @@ impl<'a, O: Objective<f64>> MeanField<'a, O> {
     /// The law.
     pub fn law(&self) -> &Law {
         &self.law
+    }
+
+    /// The mean width of a cell over the mean distance to the consensus point, the largest of the coordinates.
+    fn coarseness(&self) -> f64 {
+        let each = |k: usize| {
+            let (marginal, grid) = (self.law.marginal(k), &self.law.grids[k]);
+            let (mut width, mut distance) = (0.0, 0.0);
+            for (i, mass) in marginal.masses().iter().enumerate() {
+                width += mass * grid.width(i);
+                distance += mass * (grid.nodes[i] - self.y_a[k]).abs();
+            }
+            width / distance
+        };
+        (0..self.law.dim()).map(each).fold(0.0, f64::max)
+    }
+
+    /// Refuses a law that the grid does not resolve.
+    pub fn check_resolution(&self) -> Result<(), MeanFieldError> {
+        match self.coarseness() {
+            coarseness if coarseness <= MOST_COARSENESS => Ok(()),
+            coarseness => Err(MeanFieldError::Unresolved { time: self.time(), coarseness }),
+        }
     }
 
     /// Takes one step of length dt.
@@ -177,8 +226,10 @@ fn transpose(from: &[f64], to: &mut Vec<f64>, width: usize) {
     });
 }
 
-/// The consensus point is no origin for a law that is farther from it than so many standard deviations.
-const FAR: f64 = 3.0;
+/// The consensus point is the origin for a law no farther from it than so many standard deviations, or if cells there are
+/// still narrower than this part of one.
+const NEAR: f64 = 3.0;
+const NARROW: f64 = 0.3;
 
 /// The law at time 0, on grids wide enough for the noise until the time horizon, seen from the consensus point.
 ///
@@ -196,15 +247,39 @@ fn initial_law(settings: &Settings, objective: &impl Objective<f64>) -> Result<L
     let offsets: Vec<f64> = match &settings.freeze {
         Some(point) => point.iter().zip(&means).zip(&deviations).map(|((p, m), d)| (p - m) / d).collect(),
         None => {
-            let from_mean = seen_from(means.clone(), &vec![0.0; means.len()]);
-            consensus::in_frame(objective, &from_mean, settings.alpha)?
+            // As wide as any mass of the law: the weights may sit in its farthest tail.
+            let from_mean = seen_from(means.clone(), &vec![LAST_MASS - REACH; means.len()]);
+            let offsets = consensus::in_frame(objective, &from_mean, settings.alpha)?;
+            offsets.iter().try_for_each(|y| check_distance(settings, *y))?;
+            offsets
         }
     };
-    let place = |k: usize| if offsets[k].abs() > FAR { means[k] } else { means[k] + deviations[k] * offsets[k] };
+    let is_near = |y: &f64| y.abs() <= NEAR.max(NARROW / spacing(settings.cells, noise, y.abs()));
+    let place = |k: usize| if is_near(&offsets[k]) { means[k] + deviations[k] * offsets[k] } else { means[k] };
     let origin = match &settings.freeze {
         // Exactly there, not up to rounding.
-        Some(point) if offsets.iter().all(|y| y.abs() <= FAR) => point.clone(),
+        Some(point) if offsets.iter().all(is_near) => point.clone(),
         _ => (0..means.len()).map(place).collect(),
     };
     Ok(seen_from(origin, &offsets))
+}
+
+/// A consensus point in the outer 3 % of a box is at its end, up to the width of a cell.
+const BOX_END: f64 = 0.97;
+
+/// Refuses a law that starts too far from its consensus point, in standard deviations; and a box with this point at its end,
+/// where infinite alpha would hold it for all time, for no mass can pass it, but for what the grid smears.
+fn check_distance(settings: &Settings, offset: f64) -> Result<(), MeanFieldError> {
+    let boxed = matches!(settings.init, InitialLaw::Uniform { .. });
+    if boxed && settings.alpha == f64::INFINITY && offset.abs() > BOX_END * 3f64.sqrt() {
+        let value = "uniform, with its consensus point at the end of the box".into();
+        let remedy = "at alpha = inf the box must contain the minimum, or take a finite alpha or a normal law".into();
+        return Err(ConfigError { field: "init", value, remedy }.into());
+    }
+    if offset.abs() <= FARTHEST {
+        return Ok(());
+    }
+    let value = format!("a law {:.0} standard deviations from its consensus point", offset.abs());
+    let remedy = format!("at most {FARTHEST} can be resolved; start nearer to the minimum, or with a wider law");
+    Err(ConfigError { field: "init", value, remedy }.into())
 }

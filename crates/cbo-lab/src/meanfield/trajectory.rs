@@ -74,6 +74,9 @@ impl Trajectory {
         let last = settings.steps();
         loop {
             run.keep(&field, wanted, last);
+            if is_recorded(field.step(), last) || wanted.binary_search(&field.step()).is_ok() {
+                field.check_resolution()?;
+            }
             if field.step() >= last {
                 return Ok(run);
             }

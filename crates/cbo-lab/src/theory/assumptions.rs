@@ -3,6 +3,7 @@
 
 use super::TheoryError;
 use super::landscape::{Landscape, bisect};
+use super::words::number;
 use cbo_problems::Problem;
 use serde::Serialize;
 
@@ -42,29 +43,40 @@ impl Assumptions {
         Self::on(problem, &Landscape::new(problem)?, r0)
     }
 
-    /// The same, for heights that are already known: for trying many radii.
+    /// The same, for heights that are already known.
     pub fn on(problem: &Problem, landscape: &Landscape, r0: f64) -> Result<Self, TheoryError> {
+        let trial = Self::trial(problem, landscape, r0)?;
+        let (eta, far_field) = landscape.refined(problem, r0);
+        Self { eta, far_field, ..trial }.checked()
+    }
+
+    /// The same without the effort that estimates deserve once the radius is chosen: for trying many radii.
+    pub fn trial(problem: &Problem, landscape: &Landscape, r0: f64) -> Result<Self, TheoryError> {
         let (least, largest) = landscape.range;
         if !(least..=largest).contains(&r0) {
-            let remedy = format!("the radius of assumption A2 must lie between {least:.4e} and {largest:.6}");
-            return Err(TheoryError::new("r0", r0, remedy));
+            let range = format!("{} and {}", number(least), number(largest));
+            return Err(TheoryError::number("r0", r0, format!("the radius of assumption A2 must lie between {range}")));
         }
-        let (eta, far_field) = (landscape.eta(r0), landscape.far_field(r0));
-        if !(eta > 0.0 && far_field >= f64::MIN_POSITIVE) {
-            let remedy =
-                format!("E_inf = {far_field} is too small for a number there; take a radius nearer to {largest:.6}");
-            return Err(TheoryError::new("r0", r0, remedy));
-        }
-        Ok(Self {
-            eta,
+        let trial = Self {
+            eta: landscape.eta(r0),
             nu: landscape.nu,
             r0,
-            far_field,
+            far_field: landscape.far_field(r0),
             basis: landscape.basis,
             minimiser: problem.minimisers()[0].clone(),
             minimum: problem.minimum(),
             landscape: landscape.clone(),
-        })
+        };
+        trial.checked()
+    }
+
+    fn checked(self) -> Result<Self, TheoryError> {
+        if self.eta > 0.0 && self.far_field >= f64::MIN_POSITIVE {
+            return Ok(self);
+        }
+        let (far_field, largest) = (number(self.far_field), number(self.landscape.range.1));
+        let remedy = format!("E_inf = {far_field} is too small for a number there; take a radius nearer to {largest}");
+        Err(TheoryError::number("r0", self.r0, remedy))
     }
 
     /// `E_r`: the largest E - E_min in the closed ball of radius `r` around v*, in the maximum norm.

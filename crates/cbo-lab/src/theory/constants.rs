@@ -3,6 +3,7 @@
 use super::assumptions::{Assumptions, Basis};
 use super::landscape::{Landscape, bisect};
 use super::mass::{Ball, least_c};
+pub use super::question::{Accuracy, Question};
 use super::{TheoryError, law};
 use cbo::InitialLaw;
 use cbo_problems::Problem;
@@ -29,32 +30,6 @@ impl Quantity {
     fn from_log(name: &'static str, formula: &'static str, log: f64) -> Self {
         Self { name, formula, value: log.exp(), log }
     }
-}
-
-/// The accuracy epsilon that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Accuracy {
-    /// epsilon itself.
-    Epsilon(f64),
-    /// epsilon as a part of V_0.
-    Ratio(f64),
-}
-
-/// What the theorem is asked about, besides the function and the initial law.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
-    /// lambda > 0.
-    pub lambda: f64,
-    /// sigma >= 0.
-    pub sigma: f64,
-    /// tau in (0, 1): the part of the rate that is given away.
-    pub tau: f64,
-    /// The accuracy.
-    pub accuracy: Accuracy,
-    /// c of the mass bound; the best one if `None`.
-    pub c: Option<f64>,
-    /// R_0 of assumption A2; the one with the least alpha_0 if `None`.
-    pub r0: Option<f64>,
 }
 
 /// Whose constants.
@@ -138,27 +113,26 @@ const PLAIN_RADIUS: f64 = 0.02;
 impl Theorem {
     /// Checks the question, and chooses R_0 if that is left open.
     pub fn new(problem: &Problem, law: &InitialLaw, question: Question) -> Result<Self, TheoryError> {
-        check(&question)?;
+        let question = question.checked()?;
         let landscape = Landscape::new(problem)?;
         let v0 = law::spread(law, &problem.minimisers()[0]);
-        let epsilon = epsilon(question.accuracy, v0)?;
-        let at = |r0: f64| {
-            let assumptions = Assumptions::on(problem, &landscape, r0)?;
-            Ok(Self { assumptions, question: Question { r0: Some(r0), ..question }, v0, epsilon, law: law.clone() })
+        let epsilon = question.epsilon(v0)?;
+        let with = |assumptions: Assumptions| {
+            let question = Question { r0: Some(assumptions.r0), ..question };
+            Self { assumptions, question, v0, epsilon, law: law.clone() }
         };
-        let theorem: Self = match question.r0 {
-            Some(r0) => at(r0)?,
+        let log_alpha = |r0: f64| {
+            let theorem = with(Assumptions::trial(problem, &landscape, r0).ok()?);
+            Some(theorem.constants(Kind::Paper).ok()??.alpha_0.log)
+        };
+        let r0 = match question.r0 {
+            Some(r0) => r0,
             None if !(question.rate() > 0.0 && question.sigma > 0.0) => {
-                at((PLAIN_RADIUS * landscape.range.1).max(landscape.range.0))?
+                (PLAIN_RADIUS * landscape.range.1).max(landscape.range.0)
             }
-            None => at(best_radius(landscape.range, |r0| {
-                at(r0)
-                    .and_then(|t: Self| t.constants(Kind::Paper))
-                    .ok()
-                    .flatten()
-                    .map_or(f64::INFINITY, |c| c.alpha_0.log)
-            }))?,
+            None => best_radius(landscape.range, |r0| log_alpha(r0).unwrap_or(f64::INFINITY)),
         };
+        let theorem = with(Assumptions::on(problem, &landscape, r0)?);
         theorem.constants(Kind::Paper)?;
         Ok(theorem)
     }
@@ -177,7 +151,7 @@ impl Theorem {
             Kind::Sharp => (lambda - noise).abs(),
         };
         // Either branch may be infinite: the second without noise, the first sharply where lambda = sigma^2.
-        let c_tau = (0.5 * tau * rate / (SQRT_2 * sum)).min((tau * rate / noise).sqrt());
+        let c_tau = (0.5 * tau * (rate / (SQRT_2 * sum))).min((tau * (rate / noise)).sqrt());
         let (log_epsilon, log_v0) = (self.epsilon.ln(), self.v0.ln());
         let Assumptions { eta, nu, far_field, .. } = self.assumptions;
         let near = (eta.ln() + c_tau.ln() + 0.5 * log_epsilon - LN_2 - 0.5 * d.ln()) / nu;
@@ -263,59 +237,11 @@ impl Theorem {
     }
 }
 
-impl Question {
-    /// 2 lambda - sigma^2, the rate of the theorem.
-    pub fn rate(&self) -> f64 {
-        2.0 * self.lambda - self.sigma * self.sigma
-    }
-}
-
 /// ln(a + exp(log_b)) for a >= 0.
 fn log_sum(a: f64, log_b: f64) -> f64 {
     let log_a = a.ln();
     let (high, low) = (log_a.max(log_b), log_a.min(log_b));
     if high.is_infinite() { high } else { high + libm::log1p((low - high).exp()) }
-}
-
-fn check(question: &Question) -> Result<(), TheoryError> {
-    let Question { lambda, sigma, tau, c, .. } = *question;
-    if !(lambda > 0.0 && lambda.is_finite()) {
-        return Err(TheoryError::new("lambda", lambda, "must be a positive finite number"));
-    }
-    if !(sigma >= 0.0 && sigma.is_finite()) {
-        return Err(TheoryError::new("sigma", sigma, "must be zero or a positive finite number"));
-    }
-    if !(tau > 0.0 && tau < 1.0) {
-        return Err(TheoryError::new("tau", tau, "must lie between 0 and 1, both excluded"));
-    }
-    match c {
-        Some(c) if !(c >= least_c() && c < 1.0) => {
-            let least = least_c();
-            Err(TheoryError::new(
-                "c",
-                c,
-                format!("must satisfy (1-c)^2 <= (2c-1) c and c < 1, so lie in [{least:.10}, 1)"),
-            ))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn epsilon(accuracy: Accuracy, v0: f64) -> Result<f64, TheoryError> {
-    if !(v0 > 0.0 && v0.is_finite()) {
-        let remedy = "V_0, half the mean square distance of the initial law from v*, must be positive and finite";
-        return Err(TheoryError::new("init", format!("a law with V_0 = {v0}"), remedy));
-    }
-    match accuracy {
-        Accuracy::Ratio(ratio) if ratio > 0.0 && ratio < 1.0 && ratio * v0 > 0.0 => Ok(ratio * v0),
-        Accuracy::Ratio(ratio) => {
-            Err(TheoryError::new("epsilon-ratio", ratio, "must lie between 0 and 1, both excluded"))
-        }
-        Accuracy::Epsilon(epsilon) if epsilon > 0.0 && epsilon < v0 => Ok(epsilon),
-        Accuracy::Epsilon(epsilon) => {
-            Err(TheoryError::new("epsilon", epsilon, format!("must lie between 0 and V_0 = {v0:.6}, both excluded")))
-        }
-    }
 }
 
 /// The radius of the range at which `cost` is least: the best of a logarithmic grid, improved by a golden-section search.

@@ -1,14 +1,19 @@
 //! Heights around the minimiser found by search, for functions whose constants are not proved.
 //!
 //! On spheres of the maximum norm whose radii form a geometric sequence, the least and the largest value are sought among the
-//! ends of the axes, corners and points of a low-discrepancy sequence, the best of which a compass search improves. What
+//! ends of the axes, corners and points of a low-discrepancy sequence, the best of which a descent improves. What
 //! looks like a valley between spheres, and the best points of a sample of the whole domain, are improved without the
 //! constraint and added. Nothing is random: the same problem gives the same numbers.
+//!
+//! The table serves to compare radii. Once R_0 is chosen, eta and E_inf are sought again, with more effort and at that very
+//! radius: on its sphere, outside it, and as a quotient inside it.
 
 use super::TheoryError;
-use cbo::{Objective, Rows, StepContext};
+use super::search::{Found, Search, cost, descend, norm};
 use cbo_problems::Problem;
 use rayon::prelude::*;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Radii of the table, from the least to the largest part of the domain's reach.
 const RADII: usize = 180;
@@ -17,6 +22,10 @@ const LARGEST_PART: f64 = 10.0;
 
 /// Arithmetic that an estimate may cost, in operations, about.
 const BUDGET: f64 = 4e9;
+
+/// The same for one radius, and what it is divided among, at most about.
+const REFINEMENT: f64 = 2e9;
+const DESCENTS: f64 = 150.0;
 
 /// Values this far above the minimum, relative to its size, are more than rounding.
 const TRUSTED: f64 = 1e-9;
@@ -29,6 +38,11 @@ pub struct Table {
     /// The largest in the ball.
     high: Curve,
     nu: f64,
+    /// The points of the low curve, and the distance within which they were sought.
+    found: Arc<Vec<Found>>,
+    limit: f64,
+    /// Heights below this are rounding.
+    trusted: f64,
 }
 
 /// Radii and heights, from the first that is more than rounding; interpolated on logarithmic axes.
@@ -71,11 +85,17 @@ impl Curve {
 /// The table of `problem`, whose domain reaches this far from the minimiser.
 pub fn table(problem: &Problem, reach: f64) -> Result<Table, TheoryError> {
     let fails = |why: String| TheoryError::new("objective", problem.name(), format!("assumption A2 fails: {why}"));
-    let search = Search::new(problem);
+    let evaluations = (BUDGET / (cost(problem) * RADII as f64)).clamp(64.0, 8000.0) as usize;
+    let patience = evaluations / 8;
+    let search = Search::new(problem, evaluations / 8);
     let ratio = (LARGEST_PART / LEAST_PART).powf(1.0 / (RADII - 1) as f64);
     let radii: Vec<f64> = (0..RADII).map(|i| LEAST_PART * reach * ratio.powi(i as i32)).collect();
+    let extreme = |radius: f64, sign: f64| {
+        let improved = search.sphere(radius, sign).into_iter().take(3).map(|f| search.along_sphere(&f, sign, patience));
+        improved.min_by(|a, b| (sign * a.height).total_cmp(&(sign * b.height)))
+    };
     let spheres: Vec<[Option<Found>; 2]> =
-        radii.par_iter().map(|r| [1.0, -1.0].map(|sign| search.sphere(*r, sign))).collect();
+        radii.par_iter().map(|r| [1.0, -1.0].map(|sign| extreme(*r, sign))).collect();
 
     let trusted = TRUSTED * (1.0 + problem.minimum().abs());
     let lows = spheres.iter().filter_map(|[low, _]| low.as_ref()).map(|f| (f.radius, f.height));
@@ -88,16 +108,19 @@ pub fn table(problem: &Problem, reach: f64) -> Result<Table, TheoryError> {
         return Err(fails("the function is flat around v*".into()));
     };
     let nu = exponent(low.power());
-    let seeds: Vec<&Found> = valleys(&spheres).into_iter().chain(&search.domain).collect();
-    let polished: Vec<Found> = seeds.par_iter().map(|seed| search.free(seed, reach)).collect();
-    let first = low.first().0;
-    low.0.extend(polished.iter().filter(|f| f.radius > first).map(|f| (f.radius, f.height)));
-    low.0.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let sample = search.sample(evaluations);
+    let seeds: Vec<&Found> = valleys(&spheres).into_iter().chain(&sample).collect();
+    let (first, limit) = (low.first().0, LARGEST_PART * reach);
+    let mut found: Vec<Found> = seeds.par_iter().map(|seed| search.between(seed, (0.0, limit), patience)).collect();
+    found.extend(spheres.into_iter().filter_map(|[low, _]| low));
+    found.retain(|f| f.radius >= first);
+    found.sort_by(|a, b| a.radius.total_cmp(&b.radius));
+    low.0 = found.iter().map(|f| (f.radius, f.height)).collect();
     match low.0.iter().find(|(_, height)| *height <= trusted) {
         Some((radius, _)) => {
             Err(fails(format!("{radius:.4} away from v* a point was found that is as low as the minimum")))
         }
-        None => Ok(Table { low, high, nu }),
+        None => Ok(Table { low, high, nu, found: Arc::new(found), limit, trusted }),
     }
 }
 
@@ -148,182 +171,62 @@ impl Table {
     fn lowest(&self, s: f64) -> f64 {
         self.low.at(s, 1.0 / self.nu)
     }
-}
 
-/// A point and its height, E - E_min.
-#[derive(Clone, Debug)]
-struct Found {
-    /// v - v*.
-    offset: Vec<f64>,
-    /// Its maximum norm.
-    radius: f64,
-    height: f64,
-}
+    /// eta and E_inf at this radius, as low as they can be found.
+    pub(super) fn refined(&self, problem: &Problem, r0: f64) -> (f64, f64) {
+        let evaluations = REFINEMENT / cost(problem);
+        let patience = (evaluations / DESCENTS).clamp(64.0, 20_000.0) as usize;
+        let search = Search::new(problem, (0.1 * evaluations).clamp(64.0, 8000.0) as usize);
+        let sphere: Vec<Found> =
+            self.starts(&search, r0).par_iter().map(|f| search.along_sphere(f, 1.0, patience)).collect();
 
-/// The search in one problem.
-struct Search<'a> {
-    problem: &'a Problem,
-    /// Directions on the unit sphere of the maximum norm, each with a coordinate of size 1.
-    directions: Vec<Vec<f64>>,
-    /// Evaluations that one compass search may take.
-    patience: usize,
-    /// The best points of a sample of the domain.
-    domain: Vec<Found>,
-}
+        let mut outside: Vec<&Found> = self.found.iter().filter(|f| f.radius >= r0).chain(&sphere).collect();
+        outside.sort_by(|a, b| a.height.total_cmp(&b.height));
+        let low: Vec<f64> =
+            outside.par_iter().take(12).map(|f| search.between(f, (r0, self.limit), patience).height).collect();
+        let far_field = low.into_iter().chain(outside.iter().map(|f| f.height)).fold(f64::INFINITY, f64::min);
 
-impl<'a> Search<'a> {
-    fn new(problem: &'a Problem) -> Self {
-        let dim = problem.dim();
-        let d = dim as f64;
-        let cost = 20.0 * d + if problem.rotation().is_some() { 2.0 * d * d } else { 0.0 };
-        let evaluations = (BUDGET / (cost * RADII as f64)).clamp(64.0, 8000.0) as usize;
-        let mut search = Self {
-            problem,
-            directions: turned(directions(dim, evaluations / 8), problem),
-            patience: evaluations / 8,
-            domain: Vec::new(),
+        let quotient = |height: f64, radius: f64| height.powf(self.nu) / radius;
+        let at = |x: &[f64]| match search.height(x) {
+            height if height > self.trusted => quotient(height, norm(x)),
+            _ => f64::INFINITY,
         };
-        search.domain = search.sample(evaluations);
-        search
+        let mut inside: Vec<(f64, &Found)> = self
+            .found
+            .iter()
+            .filter(|f| f.radius <= r0)
+            .chain(&sphere)
+            .map(|f| (quotient(f.height, f.radius), f))
+            .collect();
+        inside.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // The lowest, and all not far inside: the least quotient may lie between them.
+        let best = inside.iter().take(12).chain(inside.iter().skip(12).filter(|(_, f)| f.radius > 0.1 * r0));
+        let best: Vec<_> = best.take(60).collect();
+        let low: Vec<f64> =
+            best.par_iter().map(|(_, f)| descend(f.offset.clone(), 0.1 * f.radius, r0, patience, at).1).collect();
+        let eta = low.into_iter().chain(inside.iter().map(|(q, _)| *q)).fold(f64::INFINITY, f64::min);
+        (eta, far_field)
     }
 
-    fn height(&self, offset: &[f64]) -> f64 {
-        let point: Vec<f64> = self.problem.minimisers()[0].iter().zip(offset).map(|(v, x)| v + x).collect();
-        let value = self.problem.value(&point) - self.problem.minimum();
-        if value.is_nan() { f64::INFINITY } else { value }
-    }
-
-    /// The heights of many points, on vectors.
-    fn heights(&self, offsets: &[Vec<f64>]) -> Vec<f64> {
-        let start = &self.problem.minimisers()[0];
-        let points: Vec<f64> = offsets.iter().flat_map(|o| o.iter().zip(start).map(|(x, v)| v + x)).collect();
-        let mut out = vec![0.0; offsets.len()];
-        let rows = Rows::new(&points, self.problem.dim());
-        if self.problem.energies(StepContext::default(), rows, &mut out).is_err() {
-            return vec![f64::INFINITY; offsets.len()];
-        }
-        out.iter().map(|e| if e.is_nan() { f64::INFINITY } else { e - self.problem.minimum() }).collect()
-    }
-
-    /// The least (`sign` 1) or the largest (-1) height on the sphere of this radius; `None` where all are infinite.
-    fn sphere(&self, radius: f64, sign: f64) -> Option<Found> {
-        let offsets: Vec<Vec<f64>> = self.directions.iter().map(|u| u.iter().map(|x| x * radius).collect()).collect();
-        let heights = self.heights(&offsets);
-        if sign < 0.0 && heights.iter().any(|h| h.is_infinite()) {
-            return None;
-        }
-        let mut order: Vec<usize> = (0..heights.len()).filter(|i| heights[*i].is_finite()).collect();
-        order.sort_by(|a, b| (sign * heights[*a]).total_cmp(&(sign * heights[*b])));
-        let improved = order.iter().take(3).map(|&i| {
-            let face = self.directions[i].iter().position(|x| x.abs() == 1.0);
-            let (offset, height) =
-                self.compass(offsets[i].clone(), radius, sign, |k, x| Some(k) != face && x.abs() <= radius);
-            Found { offset, radius, height }
-        });
-        improved.min_by(|a, b| (sign * a.height).total_cmp(&(sign * b.height)))
-    }
-
-    /// The valley into which a point leads, without staying on its sphere.
-    fn free(&self, from: &Found, reach: f64) -> Found {
-        let (offset, height) =
-            self.compass(from.offset.clone(), 0.1 * from.radius, 1.0, |_, x| x.abs() <= LARGEST_PART * reach);
-        let radius = offset.iter().fold(0.0f64, |far, x| far.max(x.abs()));
-        Found { offset, radius, height }
-    }
-
-    /// The best points of a sample of the domain.
-    fn sample(&self, count: usize) -> Vec<Found> {
-        let (domain, start) = (self.problem.domain(), &self.problem.minimisers()[0]);
-        let offset = |u: &Vec<f64>| {
-            u.iter().enumerate().map(|(k, u)| domain[k].0 + u * (domain[k].1 - domain[k].0) - start[k]).collect()
-        };
-        let offsets: Vec<Vec<f64>> = sequence(self.problem.dim(), count).iter().map(offset).collect();
-        let heights = self.heights(&offsets);
-        let mut order: Vec<usize> = (0..count).filter(|i| heights[*i].is_finite()).collect();
-        order.sort_by(|a, b| heights[*a].total_cmp(&heights[*b]));
-        let found = |i: &usize| Found {
-            offset: offsets[*i].clone(),
-            radius: offsets[*i].iter().fold(0.0f64, |far, x| far.max(x.abs())),
-            height: heights[*i],
-        };
-        order.iter().take(16).map(found).collect()
-    }
-
-    /// Compass search: a step in each coordinate and direction that `admits` allows, halved when none improves.
-    fn compass(&self, mut x: Vec<f64>, step: f64, sign: f64, admits: impl Fn(usize, f64) -> bool) -> (Vec<f64>, f64) {
-        let (mut best, mut step, mut left) = (self.height(&x), step, self.patience);
-        let least_step = step * 1e-12;
-        while step > least_step && left > 0 {
-            let mut improved = false;
-            for k in 0..x.len() {
-                for move_by in [step, -step] {
-                    let old = x[k];
-                    if !admits(k, old + move_by) || left == 0 {
-                        continue;
-                    }
-                    x[k] = old + move_by;
-                    left -= 1;
-                    let height = self.height(&x);
-                    if sign * height < sign * best && height.is_finite() {
-                        (best, improved) = (height, true);
-                        break;
-                    }
-                    x[k] = old;
-                }
-            }
-            if !improved {
-                step *= 0.5;
+    /// Where descents on the sphere of radius r0 begin: its best points, the best of each face, and the points of the
+    /// nearest spheres of the table, moved to this one.
+    fn starts(&self, search: &Search, r0: f64) -> Vec<Found> {
+        let mut begun = HashSet::new();
+        let all = search.sphere(r0, 1.0);
+        let face = |f: &Found| f.offset.iter().position(|x| x.abs() == r0).map(|k| (k, f.offset[k] > 0.0));
+        let mut starts: Vec<Found> = Vec::new();
+        for (i, point) in all.into_iter().enumerate() {
+            let is_new = begun.len() < 64 && face(&point).is_some_and(|face| begun.insert(face));
+            if i < 24 || is_new {
+                starts.push(point);
             }
         }
-        (x, best)
+        let near = self.found.iter().filter(|f| f.radius > r0 / 1.5 && f.radius < r0 * 1.5);
+        starts.extend(near.take(24).map(|f| {
+            // The largest coordinate becomes r0 exactly.
+            let offset: Vec<f64> = f.offset.iter().map(|x| x / f.radius * r0).collect();
+            Found { height: search.height(&offset), radius: r0, offset }
+        }));
+        starts
     }
-}
-
-/// About `count` directions on the unit sphere of the maximum norm: ends of axes, corners, and a sequence in between.
-fn directions(dim: usize, count: usize) -> Vec<Vec<f64>> {
-    let mut all = Vec::new();
-    for k in (0..dim).step_by((8 * dim).div_ceil(count).max(1)) {
-        for end in [-1.0, 1.0] {
-            let mut u = vec![0.0; dim];
-            u[k] = end;
-            all.push(u);
-        }
-    }
-    for (i, mut u) in sequence(dim, count.saturating_sub(all.len()).max(8)).into_iter().enumerate() {
-        u.iter_mut().for_each(|x| *x = 2.0 * *x - 1.0);
-        if i % 4 == 0 {
-            u.iter_mut().for_each(|x| *x = x.signum());
-        } else {
-            u[i / 2 % dim] = if i % 2 == 0 { 1.0 } else { -1.0 };
-        }
-        all.push(u);
-    }
-    all
-}
-
-/// The directions, and for a rotated function also the first of them (axes and corners) as the rotation leaves them: along
-/// these a rotated function looks like the original one along the axes.
-fn turned(mut all: Vec<Vec<f64>>, problem: &Problem) -> Vec<Vec<f64>> {
-    if let Some(rotation) = problem.rotation() {
-        let count = all.len().min(2 * problem.dim());
-        let few = all.iter().take(count).chain(all.iter().skip(count).step_by(4));
-        let image = |u: &Vec<f64>| {
-            let image = rotation.apply_inverse(u);
-            let norm = image.iter().fold(0.0f64, |far, x| far.max(x.abs()));
-            image.iter().map(|x| x / norm).collect()
-        };
-        let more: Vec<Vec<f64>> = few.map(image).collect();
-        all.extend(more);
-    }
-    all
-}
-
-/// Points in the unit cube: multiples of the powers of 1/g modulo 1, with g^(dim + 1) = g + 1, which are evenly spread.
-fn sequence(dim: usize, count: usize) -> Vec<Vec<f64>> {
-    let mut g = 2.0f64;
-    for _ in 0..64 {
-        g = (1.0 + g).powf(1.0 / (dim as f64 + 1.0));
-    }
-    let steps: Vec<f64> = (1..=dim).map(|k| g.powi(-(k as i32))).collect();
-    (1..=count).map(|i| steps.iter().map(|s| (0.5 + i as f64 * s).fract()).collect()).collect()
 }

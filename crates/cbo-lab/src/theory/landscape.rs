@@ -110,6 +110,14 @@ impl Landscape {
         }
     }
 
+    /// eta and E_inf at the radius `r0`, where they are estimates found with more effort than by trying many radii.
+    pub fn refined(&self, problem: &Problem, r0: f64) -> (f64, f64) {
+        match &self.shape {
+            Shape::Table(table) => table.refined(problem, r0),
+            _ => (self.eta(r0), self.far_field(r0)),
+        }
+    }
+
     /// `E_r`: the largest E - E_min in the closed ball of radius `r` in the maximum norm.
     pub fn highest(&self, r: f64) -> f64 {
         match &self.shape {

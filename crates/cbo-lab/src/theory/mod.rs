@@ -11,8 +11,11 @@ pub mod laplace;
 pub mod law;
 pub mod mass;
 pub mod mollifier;
+mod question;
+mod search;
 mod special;
 pub mod stability;
+mod words;
 
 pub use assumptions::{Assumptions, Basis};
 pub use error::TheoryError;
