@@ -72,7 +72,7 @@ pub struct MeanfieldArgs {
     #[arg(long, value_name = "T", default_value = "2.0", value_parser = values::number, allow_hyphen_values = true,
           help_heading = "Dynamics")]
     pub time: f64,
-    /// Time step of law and particles [default: 0.001, in two dimensions 0.004, but at most T/10 and 1/(10 LAMBDA)]
+    /// Time step of law and particles [default: 0.001, in two dimensions 0.004, but at most T/10 and 1/(10 lambda)]
     #[arg(long, value_name = "DT", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub dt: Option<f64>,
     /// Keeps the consensus point at the `minimiser` or at x1,x2: then V is known exactly
