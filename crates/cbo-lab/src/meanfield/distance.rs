@@ -137,6 +137,7 @@ mod tests {
         let two = [Piece { mass: 0.5, from: -1.0, to: -1.0 }, Piece { mass: 0.5, from: 1.0, to: 1.0 }];
         assert_eq!(transport(&two, &two), Distance::default());
     }
+
     /// Tails of mass 1e-30 on either side, out to where they make up all of W_2: 1e-30 (1e20)^2 = 1e10 each.
     #[test]
     fn both_tails_count_however_little_they_weigh() {
