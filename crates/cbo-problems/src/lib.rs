@@ -26,6 +26,8 @@ mod error;
 mod function;
 pub mod functions;
 mod lanes;
+pub mod mnist;
+pub mod nn;
 mod problem;
 mod rotation;
 mod transform;
