@@ -201,6 +201,7 @@ fn every_key_of_the_json_objects_is_documented() {
         ("list", "list rastrigin --json"),
         ("paper", "paper fig1a --json --out FOLDER"),
         ("paper", "paper fig2 --json --out FOLDER"),
+        ("paper", "paper fig3 --json --out FOLDER"),
         ("theory", "theory sphere --dim 2 --sharp --json"),
         ("meanfield", "meanfield --quick --particles 10 20 --repeats 2 --json"),
         ("bench", "bench --particles 10 --dim 2 --seconds 0.001 --threads 1 --json"),
@@ -212,7 +213,7 @@ fn every_key_of_the_json_objects_is_documented() {
         let output = Command::new(env!("CARGO_BIN_EXE_cbo")).args(arguments).output().expect("the program starts");
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let object = value.as_object().expect("an object");
-        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "advice", "distances"]
+        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "networks", "advice", "distances"]
             .iter()
             .filter_map(|k| object.get(*k)?.get(0)?.as_object());
         for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {

@@ -21,7 +21,7 @@ fn all_figures_in_small() {
     let figures = all["figures"].as_array().expect("figures");
     assert_eq!(
         figures.iter().map(|f| f["figure"].as_str().expect("a name")).collect::<Vec<_>>(),
-        ["fig1a", "fig1b", "fig2"]
+        ["fig1a", "fig1b", "fig2", "fig3"]
     );
     for figure in figures {
         let name = figure["figure"].as_str().expect("a name");
@@ -31,8 +31,9 @@ fn all_figures_in_small() {
         assert!(svg.contains("<svg") && svg.contains("Figure"));
         let (width, height, colours) = read_png(&out.join(format!("{name}.png")));
         assert!(width > 1000 && height > 800 && colours.len() > 20, "{name}: {} colours", colours.len());
-        assert!(colours.contains(&[0xD5, 0x5E, 0x00]), "{name}: vermillion is in every figure");
-        assert!(fs::read_to_string(out.join(format!("{name}.csv"))).expect("CSV").lines().count() > 100);
+        let (colour, lines) = if name == "fig3" { ([0x00, 0x72, 0xB2], 16) } else { ([0xD5, 0x5E, 0x00], 100) };
+        assert!(colours.contains(&colour), "{name}: what is drawn is seen");
+        assert!(fs::read_to_string(out.join(format!("{name}.csv"))).expect("CSV").lines().count() > lines);
     }
     assert_eq!(fs::read_to_string(out.join("thesis.tex")).expect("still there"), "mine");
     let page = fs::read_to_string(out.join("index.html")).expect("the page");
@@ -42,6 +43,7 @@ fn all_figures_in_small() {
     assert!(!page.contains("http"), "the page needs no network");
     figure_1b(&figures[1]);
     figure_2(&figures[2]);
+    figure_3(&figures[3]);
 }
 
 /// Rates of seed 0 with 8 000 particles, as they were when the figure was first checked by eye; the engine gives the same
@@ -96,6 +98,17 @@ fn figure_2(figure: &Value) {
         let (minimum, bound) = of(setting);
         assert!((bound / p3(sigma) - 1.0).abs() < 1e-12);
         assert!(minimum < 0.95 * bound, "this bound is nearly attained: {minimum} of {bound}");
+    }
+}
+
+fn figure_3(figure: &Value) {
+    let networks = figure["networks"].as_array().expect("networks");
+    let counts: Vec<u64> = networks.iter().map(|n| n["parameters"].as_u64().expect("a count")).collect();
+    assert_eq!(counts, [7850, 2112]);
+    for network in networks {
+        let layers = network["layers"].as_array().expect("layers");
+        let sum: u64 = layers.iter().map(|l| l["parameters"].as_u64().expect("a count")).sum();
+        assert_eq!(sum, network["parameters"].as_u64().expect("a count"), "the layers make up the whole");
     }
 }
 

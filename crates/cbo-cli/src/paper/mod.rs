@@ -3,6 +3,7 @@
 mod fig1a;
 mod fig1b;
 mod fig2;
+mod fig3;
 mod html;
 
 use crate::error::{CliError, print};
@@ -63,6 +64,8 @@ enum Choice {
     Fig1b,
     /// The decomposition of the box around the minimiser, and the proof's claims checked on it
     Fig2,
+    /// The two networks of the machine learning example
+    Fig3,
     /// All of them, and a page that shows them
     All,
 }
@@ -125,11 +128,12 @@ impl From<FigureError> for CliError {
 pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     interrupt::listen();
     let wanted = |choice| args.figure == Choice::All || args.figure == choice;
-    let names: Vec<&str> = [(Choice::Fig1a, "fig1a"), (Choice::Fig1b, "fig1b"), (Choice::Fig2, "fig2")]
-        .iter()
-        .filter(|(choice, _)| wanted(*choice))
-        .map(|(_, name)| *name)
-        .collect();
+    let names: Vec<&str> =
+        [(Choice::Fig1a, "fig1a"), (Choice::Fig1b, "fig1b"), (Choice::Fig2, "fig2"), (Choice::Fig3, "fig3")]
+            .iter()
+            .filter(|(choice, _)| wanted(*choice))
+            .map(|(_, name)| *name)
+            .collect();
     files::check_folder(&args.out, "a folder of figures", |_| true)?;
     for name in &names {
         for ending in ["svg", "png", "csv", "json"] {
@@ -148,6 +152,9 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     }
     if wanted(Choice::Fig2) {
         sheets.push(fig2::sheet()?);
+    }
+    if wanted(Choice::Fig3) {
+        sheets.push(fig3::sheet()?);
     }
     write(args, &sheets)?;
     let report = match (args.json, &sheets[..]) {

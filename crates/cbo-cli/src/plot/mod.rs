@@ -4,6 +4,7 @@
 pub mod certificate;
 pub mod figures;
 pub mod meanfield;
+pub mod networks;
 pub mod run;
 
 use crate::error::CliError;

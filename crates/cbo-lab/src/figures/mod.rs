@@ -4,6 +4,7 @@
 pub mod fig1a;
 pub mod fig1b;
 pub mod fig2;
+pub mod fig3;
 
 use serde::de::DeserializeOwned;
 
