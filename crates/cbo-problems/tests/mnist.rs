@@ -297,13 +297,11 @@ fn the_subset_is_the_one_that_was_selected() {
     assert_eq!(data, subset().unwrap());
 }
 
-/// Runs only where the variable CBO_MNIST names a folder with the full files.
+/// `CBO_MNIST=FOLDER cargo test -p cbo-problems --test mnist -- --ignored`, with the four full files in the folder.
 #[test]
-fn the_full_files_if_they_are_at_hand() {
-    let Some(folder) = std::env::var_os("CBO_MNIST").map(PathBuf::from).filter(|folder| folder.exists()) else {
-        println!("CBO_MNIST names no folder: the full files were not checked");
-        return;
-    };
+#[ignore = "needs the full files of MNIST, which are not part of the project"]
+fn the_full_files_and_the_subset_of_them() {
+    let folder = PathBuf::from(std::env::var_os("CBO_MNIST").expect("CBO_MNIST names the folder of the full files"));
     let data = Dataset::from_folder(&folder).unwrap();
     assert_eq!((data.train.count(), data.test.count()), (60_000, 10_000));
 
