@@ -45,15 +45,9 @@ impl Batches {
         self.shuffle(seed);
     }
 
-    /// Fisher and Yates, from the identity, so that a round's permutation depends on the round alone.
+    /// A round's permutation depends on the seed and the round alone.
     fn shuffle(&mut self, seed: u64) {
-        let noise = Noise::new(seed, Stream::Permutation, self.round);
-        for (i, particle) in self.order.iter_mut().enumerate() {
-            *particle = i as u32;
-        }
-        for i in (1..self.order.len()).rev() {
-            self.order.swap(i, noise.below(i as u32, i as u64 + 1) as usize);
-        }
+        Noise::new(seed, Stream::Permutation, self.round).permute(&mut self.order);
     }
 }
 

@@ -92,6 +92,16 @@ impl Noise {
         ((u128::from(word) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A uniformly random order of the numbers below `order.len()` (at most 2^32): Fisher and Yates, from the identity.
+    pub fn permute(&self, order: &mut [u32]) {
+        for (i, place) in order.iter_mut().enumerate() {
+            *place = i as u32;
+        }
+        for i in (1..order.len()).rev() {
+            order.swap(i, self.below(i as u32, i as u64 + 1) as usize);
+        }
+    }
+
     /// The normals of `rows` particles beginning with `first`, `dim` coordinates each, as rows of length
     /// [`padded`]`(dim)` in `out`, whose length must be at least [`scratch_len`]`(rows, dim)`.
     pub fn fill_normals<T: Scalar>(&self, first: u32, rows: usize, dim: usize, out: &mut [T]) {

@@ -28,8 +28,11 @@
 //! [`mod@reference`] evaluates a network slowly and obviously; it is what fast code is tested against.
 
 mod error;
+pub mod fast;
 mod layer;
+mod model;
 mod network;
+mod objective;
 mod parse;
 pub mod reference;
 mod shape;
@@ -37,6 +40,8 @@ mod statistics;
 
 pub use error::{ForwardError, Misfit, NetworkError};
 pub use layer::Layer;
+pub use model::{Model, ModelError};
 pub use network::{MAX_VALUES, Network, Stage, Tensor};
+pub use objective::{BatchSizeError, CrossEntropy, Order};
 pub use shape::Shape;
 pub use statistics::{EPSILON, Statistics};

@@ -1,0 +1,167 @@
+//! The objective of training: mean cross-entropy of a network on the data batch of the step.
+
+use super::fast::{Batch, Evaluator, Workspace};
+use super::network::Network;
+use super::reference::Mode;
+use crate::mnist::Labelled;
+use cbo::noise::{Noise, Stream};
+use cbo::{EvalError, Grouping, Objective, Rows, StepContext};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// In which order an epoch goes through the training images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As they lie in the file, every epoch alike (the paper's).
+    Sequential,
+    /// In a new random order each epoch, which belongs to this seed.
+    Shuffled {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// A batch size that does not divide the training images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("batch-data = {size}: must divide the number of training images, {images}; {nearest} does")]
+pub struct BatchSizeError {
+    /// The size asked for.
+    pub size: usize,
+    /// How many images there are.
+    pub images: usize,
+    /// A size near it that would do.
+    pub nearest: usize,
+}
+
+/// Mean cross-entropy of a network on one data batch after the other; a particle is a parameter vector.
+///
+/// Data batch b of [`StepContext`] is batch `b mod batches` of epoch `b / batches`: the choice depends on nothing else, so a run can
+/// be repeated from anywhere. Batch normalisation uses the batch's own statistics.
+///
+/// ```
+/// use cbo::{CboConfig, Objective};
+/// use cbo_problems::mnist;
+/// use cbo_problems::nn::{CrossEntropy, Network, Order};
+///
+/// let data = mnist::subset()?;
+/// let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 50, Order::Sequential)?;
+/// assert_eq!((objective.dim(), objective.batches()), (2112, 20));
+///
+/// let error = CrossEntropy::new(&Network::lenet1(), &data.train, 60, Order::Sequential).unwrap_err();
+/// assert_eq!(error.to_string(), "batch-data = 60: must divide the number of training images, 1000; 50 does");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct CrossEntropy<'a> {
+    evaluator: Evaluator,
+    data: &'a Labelled,
+    size: usize,
+    order: Order,
+    /// The batch in use, so that it is laid out once and not for each particle.
+    current: Mutex<Current>,
+    /// Memory of threads that are done with it.
+    spare: Mutex<Vec<Workspace>>,
+}
+
+#[derive(Debug)]
+struct Current {
+    number: Option<u64>,
+    batch: Arc<Batch>,
+    /// The epoch whose order is known.
+    epoch: Option<u64>,
+    images: Vec<u32>,
+}
+
+/// The largest divisor of `images` that is at most `size`.
+fn divisor_below(images: usize, size: usize) -> usize {
+    (1..=size.min(images)).rev().find(|n| images.is_multiple_of(*n)).unwrap_or(1)
+}
+
+impl<'a> CrossEntropy<'a> {
+    /// The training of `network` on `data` in batches of `size` images.
+    pub fn new(network: &Network, data: &'a Labelled, size: usize, order: Order) -> Result<Self, BatchSizeError> {
+        let images = data.count();
+        if size == 0 || !images.is_multiple_of(size) {
+            return Err(BatchSizeError { size, images, nearest: divisor_below(images, size) });
+        }
+        let evaluator = Evaluator::new(network);
+        let batch = Arc::new(evaluator.batch(data, &[]));
+        let current = Current { number: None, batch, epoch: None, images: (0..images as u32).collect() };
+        let (current, spare) = (Mutex::new(current), Mutex::new(Vec::new()));
+        Ok(Self { evaluator, data, size, order, current, spare })
+    }
+
+    /// The largest size up to `size` that divides the images of `data`.
+    pub fn fitting_size(data: &Labelled, size: usize) -> usize {
+        divisor_below(data.count(), size)
+    }
+
+    /// Data batches in an epoch.
+    pub fn batches(&self) -> u64 {
+        (self.data.count() / self.size) as u64
+    }
+
+    /// The images of data batch `number`, counted over all epochs.
+    pub fn images(&self, number: u64) -> Vec<usize> {
+        let mut current = unlocked(&self.current);
+        self.order_epoch(&mut current, number);
+        self.indices(&current, number)
+    }
+
+    fn indices(&self, current: &Current, number: u64) -> Vec<usize> {
+        let first = (number % self.batches()) as usize * self.size;
+        current.images[first..first + self.size].iter().map(|&i| i as usize).collect()
+    }
+
+    /// Makes the order that of the epoch of data batch `number`.
+    fn order_epoch(&self, current: &mut Current, number: u64) {
+        let epoch = number / self.batches();
+        if let Order::Shuffled { seed } = self.order
+            && current.epoch != Some(epoch)
+        {
+            Noise::new(seed, Stream::Problem, epoch).permute(&mut current.images);
+            current.epoch = Some(epoch);
+        }
+    }
+
+    fn batch(&self, number: u64) -> Arc<Batch> {
+        let mut current = unlocked(&self.current);
+        if current.number != Some(number) {
+            self.order_epoch(&mut current, number);
+            let indices = self.indices(&current, number);
+            current.batch = Arc::new(self.evaluator.batch(self.data, &indices));
+            current.number = Some(number);
+        }
+        current.batch.clone()
+    }
+}
+
+/// What a thread left behind when it panicked is still whole: it is replaced in one assignment.
+fn unlocked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Objective<f32> for CrossEntropy<'_> {
+    fn dim(&self) -> usize {
+        self.evaluator.network().parameters()
+    }
+
+    fn energies(&self, at: StepContext, rows: Rows<'_, f32>, out: &mut [f32]) -> Result<(), EvalError> {
+        let batch = self.batch(at.data_batch);
+        let mut workspace = unlocked(&self.spare).pop().unwrap_or_default();
+        for (index, (row, energy)) in rows.iter().zip(out).enumerate() {
+            let outcome = self.evaluator.evaluate(row, &batch, Mode::Train, &mut workspace);
+            let failed = |e| EvalError { row: Some(index), source: Some(Box::new(e)), ..EvalError::new("a forward pass") };
+            *energy = outcome.map_err(failed)?.loss as f32;
+        }
+        unlocked(&self.spare).push(workspace);
+        Ok(())
+    }
+
+    fn grouping(&self) -> Grouping {
+        Grouping::Single
+    }
+
+    fn is_stochastic(&self) -> bool {
+        true
+    }
+}
