@@ -3,7 +3,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit examples licences build figures bench compare book clean
+.PHONY: test tools format lint docs unit examples licences build figures bench compare python fuzz book clean
 
 test: tools format lint docs unit examples licences build
 
@@ -41,6 +41,29 @@ licences:
 # The README's main command, on an optimised build.
 build:
 	$(CARGO) run --release --locked --quiet -- minimize rastrigin --dim 20
+
+# Model files, read by Python's own safetensors package and evaluated in NumPy.
+PYTHON ?= python3
+python: VENV := $(or $(CARGO_TARGET_DIR),target)/python
+python: MODELS := $(VENV)/models
+python: OTHER := conv 4x5, relu, bn, pool 2, conv 5x3, relu, conv 2x3 shared, bn, pool 2, dense 20, relu, bn, dense 10
+python:
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
+	$(CARGO) run --quiet --locked -p cbo-problems --example save_model -- $(MODELS)/lenet1
+	$(CARGO) run --quiet --locked -p cbo-problems --example save_model -- $(MODELS)/other "$(OTHER)"
+	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
+
+# A minute of fuzzing, guided by coverage, for each reader of a user's bytes. What it finds belongs in tests/corpus.
+fuzz: CORPUS := $(CURDIR)/crates/cbo-problems/tests/corpus
+fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
+fuzz:
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --version 0.13.2
+	@for target in idx network model; do mkdir -p $(FOUND)/corpus/$$target && \
+	  $(CARGO) fuzz run --fuzz-dir crates/cbo-problems/fuzz --target-dir $(FOUND) --sanitizer none --debug-assertions \
+	    $$target $(FOUND)/corpus/$$target $(CORPUS)/$$target -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; \
+	done
 
 bench:
 	$(CARGO) run --release --locked -- bench

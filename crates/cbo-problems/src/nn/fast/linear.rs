@@ -91,6 +91,7 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
     type Output = ();
 
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "the indices are those of the formula, for several arrays at once")]
     fn run<V: Vector<Scalar = f32>>(self) {
         let Maps { geometry, input, taps, weights, biases, after, output, sums, .. } = self.0;
         let Geometry { input_width, height, width, pool, ref offsets } = *geometry;
@@ -175,6 +176,7 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
 
 /// Adds the products of one input with the weights of all maps.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "as above")]
 fn tap<V: Vector<Scalar = f32>, const M: usize, const W: usize>(
     input: &[f32; W],
     weights: &[f32; M],
