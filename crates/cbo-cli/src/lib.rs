@@ -14,6 +14,7 @@ pub mod landscape;
 pub mod list;
 pub mod meanfield;
 pub mod minimize;
+pub mod mnist;
 pub mod numbers;
 pub mod options;
 pub mod paper;
@@ -43,6 +44,7 @@ Examples:
   cbo paper all --quick --out figures
   cbo theory rastrigin --dim 4
   cbo meanfield --quick
+  cbo mnist fetch
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
 
@@ -74,6 +76,8 @@ pub enum Command {
     Theory(theory::TheoryArgs),
     /// Solve the mean-field equation and compare the particles with it
     Meanfield(meanfield::MeanfieldArgs),
+    /// Train networks without gradients on MNIST
+    Mnist(mnist::MnistArgs),
 }
 
 /// The whole command line, with help texts complete.
@@ -99,6 +103,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Command::Paper(args) => paper::run(&args),
         Command::Theory(args) => theory::run(&args),
         Command::Meanfield(args) => meanfield::run(&args),
+        Command::Mnist(args) => mnist::run(&args),
     });
     match outcome {
         Ok(()) => 0,

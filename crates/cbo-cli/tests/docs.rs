@@ -120,6 +120,7 @@ fn every_command_runs() {
                 let output = Command::new("sh")
                     .args(["-c", &format!("\"$CBO\" {arguments}")])
                     .env("CBO", env!("CARGO_BIN_EXE_cbo"))
+                    .env("CBO_CACHE", folder.path().join("cache")) // not what this user happens to have fetched
                     .current_dir(folder.path())
                     .stdin(Stdio::null())
                     .output()
@@ -160,6 +161,13 @@ fn row<'a>(text: &'a str, flag: &str) -> Option<Vec<&'a str>> {
     Some(cells)
 }
 
+/// The commands that do something, with their names: `minimize`, `mnist fetch`.
+fn leaves<'a>(command: &'a clap::Command, name: &str) -> Vec<(String, &'a clap::Command)> {
+    let inner = |c: &'a clap::Command| leaves(c, format!("{name} {}", c.get_name()).trim());
+    let found: Vec<_> = command.get_subcommands().flat_map(inner).collect();
+    if found.is_empty() { vec![(name.to_string(), command)] } else { found }
+}
+
 #[test]
 fn every_flag_is_documented_with_its_default() {
     let page = read(&root().join("docs/cli.md"));
@@ -171,8 +179,7 @@ fn every_flag_is_documented_with_its_default() {
             |other: &&clap::Arg| other.get_long() == argument.get_long() && other.get_help() == argument.get_help();
         original.get_arguments().find(same).is_some()
     };
-    for subcommand in command.get_subcommands() {
-        let name = subcommand.get_name();
+    for (name, subcommand) in leaves(&command, "") {
         let own = section(&page, &format!("## cbo {name}"));
         for argument in subcommand.get_arguments() {
             let Some(flag) = argument.get_long().filter(|f| *f != "help") else { continue };
@@ -204,16 +211,26 @@ fn every_key_of_the_json_objects_is_documented() {
         ("paper", "paper fig3 --json --out FOLDER"),
         ("theory", "theory sphere --dim 2 --sharp --json"),
         ("meanfield", "meanfield --quick --particles 10 20 --repeats 2 --json"),
+        (
+            "mnist fetch",
+            "mnist fetch --mirror file://ROOT/crates/cbo-problems/data --checksums \
+             ROOT/crates/cbo-cli/tests/common/subset.sha256 --to FOLDER/mnist --json",
+        ),
         ("bench", "bench --particles 10 --dim 2 --seconds 0.001 --threads 1 --json"),
     ];
     let folder = tempfile::tempdir().expect("a folder");
     for (name, line) in runs {
         let line = line.replace("FOLDER", folder.path().to_str().expect("a path of text"));
+        let line = line.replace("ROOT", root().to_str().expect("a path of text"));
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let output = Command::new(env!("CARGO_BIN_EXE_cbo")).args(arguments).output().expect("the program starts");
+        let output = Command::new(env!("CARGO_BIN_EXE_cbo"))
+            .args(arguments)
+            .env("CBO_CACHE", folder.path().join("cache"))
+            .output()
+            .expect("the program starts");
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let object = value.as_object().expect("an object");
-        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "networks", "advice", "distances"]
+        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "networks", "advice", "distances", "files"]
             .iter()
             .filter_map(|k| object.get(*k)?.get(0)?.as_object());
         for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::process::Command;
 
-const ALLOWED: [&str; 11] = [
+const ALLOWED: [&str; 12] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -15,6 +15,8 @@ const ALLOWED: [&str; 11] = [
     "Unicode-3.0",
     "Unlicense",
     "BSL-1.0",
+    // For data, here the certificates that HTTPS trusts (webpki-roots): it asks only that its text goes along with them.
+    "CDLA-Permissive-2.0",
 ];
 
 /// Whether an SPDX expression can be met with allowed licences: OR needs one side, AND both.

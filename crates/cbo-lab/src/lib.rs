@@ -41,3 +41,4 @@ pub mod meanfield;
 pub mod setting;
 pub mod statistics;
 pub mod theory;
+pub mod training;

@@ -23,9 +23,10 @@ th, td { padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #ddd;
 <p>The figures of the paper, computed by cbo: measured beside expected.</p>
 ";
 
-/// The page.
-pub fn page(sheets: &[Sheet]) -> String {
-    HEAD.to_string() + &sheets.iter().map(section).collect::<String>() + "</body>\n</html>\n"
+/// The page, with a note on what is missing.
+pub fn page(sheets: &[Sheet], missing: Option<&str>) -> String {
+    let note = missing.map_or(String::new(), |note| format!("<p>Not here: {}.</p>\n", escaped(note)));
+    HEAD.to_string() + &sheets.iter().map(section).collect::<String>() + &note + "</body>\n</html>\n"
 }
 
 fn section(sheet: &Sheet) -> String {

@@ -4,10 +4,12 @@ mod fig1a;
 mod fig1b;
 mod fig2;
 mod fig3;
+mod fig4;
 mod html;
+mod runs;
 
 use crate::error::{CliError, print};
-use crate::plot::Format;
+use crate::plot::{Format, training};
 use crate::{files, interrupt, progress, values};
 use cbo::Scheme;
 use cbo_lab::figures::FigureError;
@@ -21,6 +23,7 @@ Examples:
   cbo paper fig1b --out figures             # full size: 320 000 particles
   cbo paper all --out figures --quick       # small runs, and an index.html that shows everything
   cbo paper fig1b --out figures --scheme drift-first --json
+  cbo paper fig4 --runs lenet1 --out figures   # from a run of `cbo mnist train --network lenet1 --out lenet1`
 
 Each figure writes NAME.svg, NAME.png, NAME.csv and NAME.json; files of these names are replaced, nothing else in the folder
 is touched. The exit code is 1 if a measured number disagrees with what is expected.";
@@ -44,6 +47,9 @@ pub struct PaperArgs {
     /// Time discretisation of figure 1b: euler-maruyama (the paper's) or drift-first (its authors' code)
     #[arg(long, value_name = "SCHEME", default_value = "euler-maruyama", value_parser = values::scheme)]
     scheme: Scheme,
+    /// Folders of finished training runs for figure 4, as `cbo mnist train --out` leaves them
+    #[arg(long, value_name = "DIR", num_args = 1.., value_delimiter = ',')]
+    runs: Vec<PathBuf>,
     /// One JSON object on stdout, and nothing else there
     #[arg(long)]
     json: bool,
@@ -66,7 +72,9 @@ enum Choice {
     Fig2,
     /// The two networks of the machine learning example
     Fig3,
-    /// All of them, and a page that shows them
+    /// Test accuracy and loss over the epochs of training, from finished runs (--runs)
+    Fig4,
+    /// All of them, and a page that shows them; figure 4 only with --runs
     All,
 }
 
@@ -127,13 +135,18 @@ impl From<FigureError> for CliError {
 /// Runs the command.
 pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     interrupt::listen();
-    let wanted = |choice| args.figure == Choice::All || args.figure == choice;
-    let names: Vec<&str> =
-        [(Choice::Fig1a, "fig1a"), (Choice::Fig1b, "fig1b"), (Choice::Fig2, "fig2"), (Choice::Fig3, "fig3")]
-            .iter()
-            .filter(|(choice, _)| wanted(*choice))
-            .map(|(_, name)| *name)
-            .collect();
+    // First of all: a bad run must leave no folder behind.
+    let runs = finished_runs(args)?;
+    let wanted =
+        |choice| args.figure == choice || args.figure == Choice::All && (choice != Choice::Fig4 || !runs.is_empty());
+    let all = [
+        (Choice::Fig1a, "fig1a"),
+        (Choice::Fig1b, "fig1b"),
+        (Choice::Fig2, "fig2"),
+        (Choice::Fig3, "fig3"),
+        (Choice::Fig4, "fig4"),
+    ];
+    let names: Vec<&str> = all.iter().filter(|(choice, _)| wanted(*choice)).map(|(_, name)| *name).collect();
     files::check_folder(&args.out, "a folder of figures", |_| true)?;
     for name in &names {
         for ending in ["svg", "png", "csv", "json"] {
@@ -156,19 +169,42 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     if wanted(Choice::Fig3) {
         sheets.push(fig3::sheet()?);
     }
-    write(args, &sheets)?;
+    if wanted(Choice::Fig4) {
+        sheets.push(fig4::sheet(&runs)?);
+    }
+    let missing = (args.figure == Choice::All && runs.is_empty()).then_some(fig4::NEEDS_RUNS);
+    write(args, &sheets, missing)?;
     let report = match (args.json, &sheets[..]) {
         (true, [sheet]) if args.figure != Choice::All => sheet.json.clone(),
         (true, _) => {
             let objects: Vec<&str> = sheets.iter().map(|s| s.json.trim_end()).collect();
             format!("{{\"figures\":[{}]}}\n", objects.join(","))
         }
-        (false, _) => sheets.iter().map(|s| text(s, args)).collect::<Vec<_>>().join("\n"),
+        (false, _) => {
+            let parts = sheets.iter().map(|s| text(s, args)).chain(missing.map(|note| format!("{note}\n")));
+            parts.collect::<Vec<_>>().join("\n")
+        }
     };
     print(&report)?;
     match sheets.iter().find(|s| !s.agrees) {
         Some(sheet) => Err(CliError::Failed(format!("{}: {}", sheet.name, sheet.verdict))),
         None => Ok(()),
+    }
+}
+
+/// The training runs that figure 4 is drawn from.
+fn finished_runs(args: &PaperArgs) -> Result<Vec<runs::Finished>, CliError> {
+    match (args.figure, args.runs.len()) {
+        (Choice::Fig4, 0) => Err(CliError::Usage(fig4::NEEDS_RUNS.into())),
+        (Choice::Fig4 | Choice::All, count) if count > training::MOST_RUNS => {
+            let remedy = format!("at most {} can be told apart in a picture", training::MOST_RUNS);
+            Err(CliError::setting("number of runs", count, remedy))
+        }
+        (Choice::Fig4 | Choice::All, _) | (_, 0) => args.runs.iter().map(|folder| runs::read(folder)).collect(),
+        _ => {
+            let remedy = "only fig4 and all are drawn from training runs; leave it out";
+            Err(CliError::setting("runs", args.runs[0].display(), remedy))
+        }
     }
 }
 
@@ -197,7 +233,7 @@ fn text(sheet: &Sheet, args: &PaperArgs) -> String {
 }
 
 /// Writes what was made; the JSON of a figure last, so that a figure with a JSON is whole.
-fn write(args: &PaperArgs, sheets: &[Sheet]) -> Result<(), CliError> {
+fn write(args: &PaperArgs, sheets: &[Sheet], missing: Option<&str>) -> Result<(), CliError> {
     for sheet in sheets {
         let contents = [
             ("svg", &sheet.svg[..]),
@@ -210,7 +246,7 @@ fn write(args: &PaperArgs, sheets: &[Sheet]) -> Result<(), CliError> {
         }
     }
     if args.figure == Choice::All {
-        files::write_whole(&args.out.join(PAGE), html::page(sheets).as_bytes())?;
+        files::write_whole(&args.out.join(PAGE), html::page(sheets, missing).as_bytes())?;
     }
     Ok(())
 }

@@ -2,10 +2,12 @@
 //! own. Colours are those of Okabe and Ito, which colour-blind people can tell apart.
 
 pub mod certificate;
+pub mod digits;
 pub mod figures;
 pub mod meanfield;
 pub mod networks;
 pub mod run;
+pub mod training;
 
 use crate::error::CliError;
 use kuva::prelude::*;

@@ -5,6 +5,7 @@ pub mod fig1a;
 pub mod fig1b;
 pub mod fig2;
 pub mod fig3;
+pub mod fig4;
 
 use serde::de::DeserializeOwned;
 
