@@ -3,9 +3,9 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit examples licences build figures bench compare python fuzz book clean
+.PHONY: test tools format lint docs unit examples licences build figures bench compare python python-if-there fuzz book clean
 
-test: tools format lint docs unit examples licences build
+test: tools format lint docs unit examples licences python-if-there build
 
 # The toolchain's own parts; nothing else is needed.
 tools:
@@ -41,6 +41,11 @@ licences:
 # The README's main command, on an optimised build.
 build:
 	$(CARGO) run --release --locked --quiet -- minimize rastrigin --dim 20
+
+# Rust alone is enough to develop: where Python has no virtual environments, its test is left out, and says so.
+python-if-there:
+	@if $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null; then $(MAKE) --no-print-directory python; \
+	  else echo "left out: make python (needs python3 with venv; on Debian and Ubuntu: apt-get install python3-venv)"; fi
 
 # Model files, read by Python's own safetensors package and evaluated in NumPy.
 PYTHON ?= python3

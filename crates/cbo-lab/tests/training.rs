@@ -125,7 +125,8 @@ fn a_run_can_be_ended_and_reports_what_it_has() {
 
 #[test]
 fn reduction_shrinks_the_swarm_between_epochs() {
-    let trained = run(&with(&Settings { epochs: 3, ..small(Network::shallow()) }, |c| c.reduction = Some(Default::default())));
+    let trained =
+        run(&with(&Settings { epochs: 3, ..small(Network::shallow()) }, |c| c.reduction = Some(Default::default())));
     assert_eq!(trained.curve[0].particles, 100);
     assert!(trained.last().particles < 100);
 }

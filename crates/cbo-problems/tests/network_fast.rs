@@ -166,6 +166,18 @@ fn a_parameter_that_is_not_finite_fails_even_at_a_pixel_that_is_always_black() {
 }
 
 #[test]
+fn parameters_that_overflow_fail_and_do_not_look_harmless() {
+    let data = mnist::subset().expect("the subset");
+    for network in [Network::shallow(), Network::lenet1()] {
+        let evaluator = Evaluator::new(&network);
+        let batch = evaluator.batch(&data.train, &(0..60).collect::<Vec<_>>());
+        let huge: Vec<f32> = parameters(&network, 1).iter().map(|p| p * 1e30).collect();
+        let outcome = evaluator.evaluate(&huge, &batch, Mode::Train, &mut Workspace::default()).expect("an outcome");
+        assert!(outcome.loss.is_nan() && outcome.right == 0, "{network}");
+    }
+}
+
+#[test]
 fn every_instruction_set_gives_the_same_bits() {
     let data = mnist::subset().expect("the subset");
     let indices: Vec<usize> = (0..100).collect();

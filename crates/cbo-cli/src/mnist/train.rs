@@ -44,7 +44,8 @@ pub struct TrainArgs {
     /// Which of the fetched data sets to use
     #[arg(long, value_name = "NAME", value_enum, default_value_t, help_heading = "Data")]
     pub dataset: DatasetName,
-    /// Images in a data batch, a divisor of their number [default: 60, or the largest divisor below]
+    /// Images in a data batch, a divisor of their number [default: 60, with preset
+    /// best 120, or the largest divisor below]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Data")]
     pub batch_data: Option<usize>,
     /// Takes the images in a new random order each epoch [default: as they lie in the file]
@@ -55,25 +56,25 @@ pub struct TrainArgs {
     /// Number of particles N [default: 100, with preset best 400]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
-    /// Particles evaluated in a step, a divisor of N; `off` for all [default: 10, with preset best 40]
+    /// Particles evaluated in a step, a divisor of N; `off` for all [default: 10]
     #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
     pub batch_particles: Option<Switch<usize>>,
     /// Which particles move in a step: full (all) or partial (those evaluated) [default: full]
     #[arg(long, value_name = "WHICH", value_parser = values::update, help_heading = "Dynamics")]
     pub update: Option<Update>,
     /// Drift towards the consensus point [default: 1]
-    #[arg(long, value_name = "LAMBDA", value_parser = values::number, help_heading = "Dynamics")]
+    #[arg(long, value_name = "LAMBDA", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub lambda: Option<f64>,
     /// Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default:
     /// log:0.6324555320336759,epoch]
-    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, help_heading = "Dynamics")]
+    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub sigma: Option<Sigma>,
     /// Weight parameter: a number, inf, ess:ETA, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch]
-    /// [default: geometric:50,2,epoch]
-    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, help_heading = "Dynamics")]
+    /// [default: geometric:50,2,epoch, with preset best ess:0.3]
+    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub alpha: Option<Alpha>,
     /// Time step [default: 0.1]
-    #[arg(long, value_name = "DT", value_parser = values::number, help_heading = "Dynamics")]
+    #[arg(long, value_name = "DT", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub dt: Option<f64>,
     /// Kind of noise: anisotropic or isotropic [default: anisotropic]
     #[arg(long, value_name = "KIND", value_parser = values::diffusion, help_heading = "Dynamics")]
@@ -82,10 +83,11 @@ pub struct TrainArgs {
     #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
     pub scheme: Option<Scheme>,
     /// Where particles start: normal:MEAN,VARIANCE or uniform:LOW,HIGH [default: normal:0,1]
-    #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Dynamics")]
+    #[arg(long, value_name = "LAW", value_parser = values::init, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub init: Option<InitSpec>,
-    /// Kicks the swarm by plain noise when the consensus point moved less than this; `off` for never [default: 1e-5]
-    #[arg(long, value_name = "TOLERANCE|off", value_parser = values::number_or_off, help_heading = "Dynamics")]
+    /// Kicks the swarm by plain noise when the consensus point moved less than this; `off` for never [default: 1e-5,
+    /// with preset best 5e-3]
+    #[arg(long, value_name = "TOLERANCE|off", value_parser = values::number_or_off, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub kick: Option<Switch<f64>>,
     /// Shrinks the swarm with its variance, once an epoch: on, off or STRENGTH,LEAST [default: off]
     #[arg(long, value_name = "HOW", value_parser = values::reduction, help_heading = "Dynamics")]

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The program, its standard input closed.
+/// The program, its standard input closed, with nothing in its cache of images.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cbo"));
     command.args(arguments).stdin(std::process::Stdio::null());
+    command.env("CBO_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/empty-cache"));
     command
 }
 

@@ -1,6 +1,7 @@
 //! The objective of training: mean cross-entropy of a network on the data batch of the step.
 
-use super::fast::{Batch, Evaluator, Workspace};
+use super::error::ForwardError;
+use super::fast::{Batch, Evaluator, Workspaces};
 use super::network::Network;
 use super::reference::Mode;
 use crate::mnist::Labelled;
@@ -58,8 +59,7 @@ pub struct CrossEntropy<'a> {
     order: Order,
     /// The batch in use, so that it is laid out once and not for each particle.
     current: Mutex<Current>,
-    /// Memory of threads that are done with it.
-    spare: Mutex<Vec<Workspace>>,
+    workspaces: Workspaces,
 }
 
 #[derive(Debug)]
@@ -86,8 +86,7 @@ impl<'a> CrossEntropy<'a> {
         let evaluator = Evaluator::new(network);
         let batch = Arc::new(evaluator.batch(data, &[]));
         let current = Current { number: None, batch, epoch: None, images: (0..images as u32).collect() };
-        let (current, spare) = (Mutex::new(current), Mutex::new(Vec::new()));
-        Ok(Self { evaluator, data, size, order, current, spare })
+        Ok(Self { evaluator, data, size, order, current: Mutex::new(current), workspaces: Workspaces::default() })
     }
 
     /// The largest size up to `size` that divides the images of `data`.
@@ -102,9 +101,14 @@ impl<'a> CrossEntropy<'a> {
 
     /// The images of data batch `number`, counted over all epochs.
     pub fn images(&self, number: u64) -> Vec<usize> {
-        let mut current = unlocked(&self.current);
+        let mut current = self.current();
         self.order_epoch(&mut current, number);
         self.indices(&current, number)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        // The number is set last: what a thread that panicked left behind is made anew.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn indices(&self, current: &Current, number: u64) -> Vec<usize> {
@@ -124,8 +128,9 @@ impl<'a> CrossEntropy<'a> {
     }
 
     fn batch(&self, number: u64) -> Arc<Batch> {
-        let mut current = unlocked(&self.current);
+        let mut current = self.current();
         if current.number != Some(number) {
+            current.number = None;
             self.order_epoch(&mut current, number);
             let indices = self.indices(&current, number);
             current.batch = Arc::new(self.evaluator.batch(self.data, &indices));
@@ -135,11 +140,6 @@ impl<'a> CrossEntropy<'a> {
     }
 }
 
-/// What a thread left behind when it panicked is still whole: it is replaced in one assignment.
-fn unlocked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Objective<f32> for CrossEntropy<'_> {
     fn dim(&self) -> usize {
         self.evaluator.network().parameters()
@@ -147,14 +147,14 @@ impl Objective<f32> for CrossEntropy<'_> {
 
     fn energies(&self, at: StepContext, rows: Rows<'_, f32>, out: &mut [f32]) -> Result<(), EvalError> {
         let batch = self.batch(at.data_batch);
-        let mut workspace = unlocked(&self.spare).pop().unwrap_or_default();
-        for (index, (row, energy)) in rows.iter().zip(out).enumerate() {
-            let outcome = self.evaluator.evaluate(row, &batch, Mode::Train, &mut workspace);
-            let failed = |e| EvalError { row: Some(index), source: Some(Box::new(e)), ..EvalError::new("a forward pass") };
-            *energy = outcome.map_err(failed)?.loss as f32;
-        }
-        unlocked(&self.spare).push(workspace);
-        Ok(())
+        self.workspaces.lend(|workspace| {
+            for (index, (row, energy)) in rows.iter().zip(out).enumerate() {
+                let outcome = self.evaluator.evaluate(row, &batch, Mode::Train, workspace);
+                let failed = |e: ForwardError| EvalError { row: Some(index), ..EvalError::new(e.to_string()) };
+                *energy = outcome.map_err(failed)?.loss as f32;
+            }
+            Ok(())
+        })
     }
 
     fn grouping(&self) -> Grouping {

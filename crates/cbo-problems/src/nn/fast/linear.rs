@@ -176,7 +176,6 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
 
 /// Adds the products of one input with the weights of all maps.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "as above")]
 fn tap<V: Vector<Scalar = f32>, const M: usize, const W: usize>(
     input: &[f32; W],
     weights: &[f32; M],

@@ -25,6 +25,7 @@ use super::statistics::Statistics;
 use affine::Affine;
 use block::Block;
 use cbo::simd::{self, InstructionSet};
+use std::sync::{Mutex, PoisonError};
 
 /// A network prepared for fast evaluation.
 ///
@@ -71,6 +72,22 @@ impl Workspace {
     }
 }
 
+/// Workspaces for as many threads as ask at a time.
+#[derive(Debug, Default)]
+pub struct Workspaces(Mutex<Vec<Workspace>>);
+
+impl Workspaces {
+    /// Calls `work` with a workspace that nobody else has.
+    pub fn lend<R>(&self, work: impl FnOnce(&mut Workspace) -> R) -> R {
+        // Between calls the list is whole, even if a thread panicked.
+        let list = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = list().pop().unwrap_or_default();
+        let result = work(&mut workspace);
+        list().push(workspace);
+        result
+    }
+}
+
 impl Evaluator {
     /// Prepares a network.
     pub fn new(network: &Network) -> Self {
@@ -90,7 +107,7 @@ impl Evaluator {
     /// Mean cross-entropy and number of right answers of a network with these parameters.
     ///
     /// In training mode batch normalisation takes its statistics from this batch, in test mode they are given;
-    /// `workspace` keeps those used. Parameters that are not finite give a loss of NaN.
+    /// `workspace` keeps those used. Parameters that are not finite, or so large that sums overflow, give a loss of NaN.
     pub fn evaluate(
         &self,
         parameters: &[f32],
@@ -106,9 +123,7 @@ impl Evaluator {
         statistics.clear();
         // The first layer leaves out zero pixels, and with them a weight that is not finite.
         if !all_finite(parameters) {
-            predictions.clear();
-            predictions.resize(batch.len(), None);
-            return Ok(Outcome { loss: f64::NAN, right: 0, count: batch.len() });
+            return Ok(failed(batch, predictions));
         }
         let mut affine = Affine::identity(self.network.input());
         for (place, block) in self.blocks.iter().enumerate() {
@@ -122,8 +137,19 @@ impl Evaluator {
             pass.run(source, &mut output[..needed], &mut affine)?;
             std::mem::swap(input, output);
         }
+        // Sums that overflowed; a variance without bounds would make all answers alike, and the loss harmless.
+        if self.network.check_statistics(statistics).is_err() {
+            return Ok(failed(batch, predictions));
+        }
         Ok(loss::judge(self.set, input, &affine, self.network.classes(), batch, predictions))
     }
+}
+
+/// An evaluation without a value.
+fn failed(batch: &Batch, predictions: &mut Vec<Option<u8>>) -> Outcome {
+    predictions.clear();
+    predictions.resize(batch.len(), None);
+    Outcome { loss: f64::NAN, right: 0, count: batch.len() }
 }
 
 /// Written so that it becomes SIMD: the exponents of infinities and NaN are the largest.
