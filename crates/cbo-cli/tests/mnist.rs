@@ -68,10 +68,19 @@ fn threads_do_not_change_a_bit_and_seeds_do() {
 
 /// Guessing is right for one in ten.
 #[test]
-fn the_preset_best_learns_the_built_in_digits() {
-    let result = train("--preset best --epochs 6");
-    assert_eq!(result["preset"], "best");
-    assert!(result["test_accuracy"].as_f64().expect("a number") > 0.7, "{}", result["test_accuracy"]);
+fn the_built_in_digits_are_learned_in_seconds() {
+    let result = train("--epochs 15 --alpha ess:0.3 --kick 5e-3 --sigma 0.5");
+    assert!(result["test_accuracy"].as_f64().expect("a number") > 0.65, "{}", result["test_accuracy"]);
+}
+
+#[test]
+fn the_preset_best_has_settings_of_its_own() {
+    let result = train("--preset best --network shallow");
+    // 300 does not divide 1000.
+    let expected = [("preset", "best"), ("alpha", "ess:0.3"), ("kick", "0.005")];
+    expected.iter().for_each(|(key, value)| assert_eq!(result[key], *value, "{key}"));
+    assert_eq!((&result["particles"], &result["batch_data"]), (&400.into(), &250.into()));
+    assert_eq!(train("--preset best --network shallow --particles 20 --alpha 7")["alpha"], "7.0");
 }
 
 #[test]

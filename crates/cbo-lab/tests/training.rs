@@ -1,10 +1,10 @@
 //! Training runs on the built-in digits.
 
-use cbo::{CboConfig, Scheme};
+use cbo::{Alpha, CboConfig, Scheme, Sigma};
 use cbo_lab::training::{Preset, Settings, Trained, TrainingError, train};
 use cbo_problems::mnist;
 use cbo_problems::nn::reference::{self, Mode};
-use cbo_problems::nn::{Network, Shape};
+use cbo_problems::nn::{ForwardError, Network, Shape};
 use std::ops::ControlFlow;
 
 fn run(settings: &Settings) -> Trained {
@@ -81,20 +81,28 @@ fn what_is_reported_is_what_the_model_does() {
     assert!((accuracy - last.test_accuracy).abs() < 0.0021, "{} for {accuracy}", last.test_accuracy);
 }
 
+/// An early kick, a mean of several particles and a sigma that does not cool: an epoch of the built-in digits is short.
+fn quick(network: Network) -> Settings {
+    let change = |c: &mut CboConfig| {
+        (c.alpha, c.kick, c.sigma) = (Alpha::EffectiveSampleSize(0.3), Some(5e-3), Sigma::Constant(0.5));
+    };
+    with(&Settings { epochs: 20, ..small(network) }, change)
+}
+
 /// Guessing is right for one in ten.
 #[test]
 fn the_built_in_digits_are_learned() {
-    let trained = run(&Settings { epochs: 15, ..small(Network::lenet1()) });
-    assert!(trained.last().test_accuracy > 0.75, "{}", trained.last().test_accuracy);
-    assert!(trained.kicks > 0);
-    let shallow = run(&Settings { epochs: 15, ..small(Network::shallow()) });
+    let lenet1 = run(&quick(Network::lenet1()));
+    assert!(lenet1.last().test_accuracy > 0.75, "{}", lenet1.last().test_accuracy);
+    assert!(lenet1.kicks > 0);
+    let shallow = run(&quick(Network::shallow()));
     assert!(shallow.last().test_accuracy > 0.6, "{}", shallow.last().test_accuracy);
 }
 
 /// The paper does not say it, but without the kick the swarm collapses at once and learns nothing more.
 #[test]
 fn without_the_kick_it_fails() {
-    let settings = Settings { epochs: 8, ..small(Network::lenet1()) };
+    let settings = Settings { epochs: 6, ..small(Network::lenet1()) };
     let stuck = run(&with(&settings, |c| c.kick = None));
     assert!(stuck.last().test_accuracy < 0.5, "{}", stuck.last().test_accuracy);
     let (late, last) = (&stuck.curve[stuck.curve.len() - 3], stuck.last());
@@ -102,10 +110,10 @@ fn without_the_kick_it_fails() {
 }
 
 #[test]
-fn both_schemes_learn() {
-    let settings = Settings { epochs: 6, ..small(Network::lenet1()) };
-    let drift_first = run(&with(&settings, |c| c.scheme = Scheme::DriftFirst));
-    assert!(drift_first.last().test_accuracy > 0.5, "{}", drift_first.last().test_accuracy);
+fn the_other_scheme_learns_too() {
+    let drift_first =
+        run(&with(&Settings { epochs: 8, ..quick(Network::lenet1()) }, |c| c.scheme = Scheme::DriftFirst));
+    assert!(drift_first.last().test_accuracy > 0.45, "{}", drift_first.last().test_accuracy);
 }
 
 #[test]
@@ -147,7 +155,7 @@ fn what_cannot_be_trained_is_refused() {
     assert!(matches!(go(&small(network("dense 9"))), TrainingError::Classes { classes: 9 }));
     assert!(matches!(go(&Settings { batch_data: 60, ..small(Network::shallow()) }), TrainingError::BatchSize(_)));
     let error = go(&Settings { batch_data: 1, ..small(Network::shallow()) });
-    assert!(matches!(error, TrainingError::Solve(_)));
+    assert!(matches!(error, TrainingError::Forward(ForwardError::BatchTooSmall { number: 3 })));
     let error = go(&with(&small(Network::shallow()), |c| c.batch = Some(33)));
     assert!(error.to_string().contains("must divide the number of particles, 100"));
 }

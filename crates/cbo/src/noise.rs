@@ -110,7 +110,7 @@ impl Noise {
 
     /// [`fill_normals`](Self::fill_normals) as a kernel, to be run on a chosen instruction set or inside another kernel.
     pub fn normals<T: Scalar>(self, first: u32, rows: usize, dim: usize, out: &mut [T]) -> impl Kernel<T, Output = ()> {
-        Normals { noise: self, first, rows, dim, out, meanwhile: &[] }
+        self.normals_meanwhile(first, rows, dim, out, &[])
     }
 
     /// [`normals`](Self::normals), with `meanwhile` brought into the cache bit by bit.
@@ -122,7 +122,21 @@ impl Noise {
         out: &'a mut [T],
         meanwhile: &'a [T],
     ) -> impl Kernel<T, Output = ()> {
-        Normals { noise: self, first, rows, dim, out, meanwhile }
+        Normals { noise: self, first, block: 0, calls: rows * dim.div_ceil(4), dim, out, meanwhile }
+    }
+
+    /// The normals of some coordinates of one particle, those beside `meanwhile` from `from` on (a multiple of 4): a piece of a
+    /// long row.
+    pub(crate) fn piece_meanwhile<'a, T: Scalar>(
+        self,
+        particle: u32,
+        from: usize,
+        dim: usize,
+        out: &'a mut [T],
+        meanwhile: &'a [T],
+    ) -> impl Kernel<T, Output = ()> {
+        let calls = meanwhile.len().div_ceil(4);
+        Normals { noise: self, first: particle, block: from as u64 / 4, calls, dim, out, meanwhile }
     }
 }
 
@@ -139,7 +153,9 @@ pub fn scratch_len(rows: usize, dim: usize) -> usize {
 struct Normals<'a, T> {
     noise: Noise,
     first: u32,
-    rows: usize,
+    /// The first call of that particle.
+    block: u64,
+    calls: usize,
     dim: usize,
     out: &'a mut [T],
     meanwhile: &'a [T],
@@ -151,10 +167,10 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
         let blocks = self.dim.div_ceil(4) as u32;
-        let chunks = (self.rows * blocks as usize).div_ceil(16);
+        let chunks = self.calls.div_ceil(16);
         // Lane i of group g serves call 8 g + i of a chunk; the next chunk's calls lie 16 further on.
         let (mut particles, mut blocks_of) = ([0u64; 16], [0u64; 16]);
-        let (mut at, mut block) = (u64::from(self.first), 0);
+        let (mut at, mut block) = (u64::from(self.first), self.block);
         for (p, b) in particles.iter_mut().zip(&mut blocks_of) {
             (*p, *b) = (at, block);
             block += 1;

@@ -3,7 +3,7 @@
 use crate::bounds::BoundHandling;
 use crate::config::{CboConfig, Plan};
 use crate::initial::InitialLaw;
-use crate::objective::{Objective, Rows, from_fn};
+use crate::objective::{Grouping, Objective, Rows, from_fn};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
@@ -15,6 +15,9 @@ use std::time::Instant;
 /// In each step the energies of the particles (or of a batch of them) give the consensus point
 /// `v_a = sum_i V^i w_i / sum_i w_i`, `w_i = exp(-alpha E(V^i))`, and every particle moves by
 /// `dV = -lambda (V - v_a) dt + sigma D(V - v_a) dB`.
+///
+/// With several threads the observer is told on one of them, unless the objective wants all rows in one call
+/// ([`Grouping::Together`]): then everything is called from the calling thread.
 ///
 /// ```
 /// use cbo::{CboConfig, History, from_fn, solve};
@@ -29,16 +32,32 @@ use std::time::Instant;
 pub fn solve<T: Scalar>(
     config: &CboConfig,
     objective: &impl Objective<T>,
-    observer: &mut impl Observer<T>,
+    observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
     let clock = Instant::now();
     let plan = config.check(objective.dim())?;
-    let mut swarm = Swarm::begin(&plan, objective.grouping())?;
+    let swarm = Swarm::begin(&plan, objective.grouping())?;
+    match swarm.pool() {
+        Some(pool) if objective.grouping() != Grouping::Together => {
+            pool.install(|| run(&plan, swarm, objective, observer, clock))
+        }
+        _ => run(&plan, swarm, objective, observer, clock),
+    }
+}
+
+/// The loop itself.
+fn run<T: Scalar>(
+    plan: &Plan,
+    mut swarm: Swarm<'_, T>,
+    objective: &impl Objective<T>,
+    observer: &mut impl Observer<T>,
+    clock: Instant,
+) -> Result<RunReport<T>, SolveError> {
     loop {
         swarm.evaluate(objective)?; // V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi from step 1 on; then E(V)
         swarm.agree(objective.is_stochastic())?; // v_a = sum w V / sum w
-        if let Some(reason) = stop(&plan, &swarm, observer, clock) {
-            return finish(&plan, swarm, objective, reason, clock);
+        if let Some(reason) = stop(plan, &swarm, observer, clock) {
+            return finish(plan, swarm, objective, reason, clock);
         }
         swarm.depart(); // X = V - v_a, and the noise of this step
     }

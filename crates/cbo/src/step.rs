@@ -171,10 +171,22 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
             let first = (self.first + t * per_tile) as u32;
             let count = tile.len() / dim;
             let normals = &mut self.scratch.normals[..];
-            fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
             match motion.diffusion {
-                Diffusion::Anisotropic => anisotropic::<V>(motion, tile, normals),
-                Diffusion::Isotropic => isotropic::<V>(motion, tile, normals),
+                // Rows too long for the cache are taken in pieces.
+                Diffusion::Anisotropic if dim > TILE => {
+                    for (number, (x, centres)) in tile.chunks_mut(TILE).zip(motion.centres.chunks(TILE)).enumerate() {
+                        motion.diffusion_noise.piece_meanwhile(first, number * TILE, dim, normals, x).run::<V>();
+                        anisotropic::<V>(motion, centres, x, normals);
+                    }
+                }
+                Diffusion::Anisotropic => {
+                    fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
+                    anisotropic::<V>(motion, motion.centres, tile, normals);
+                }
+                Diffusion::Isotropic => {
+                    fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
+                    isotropic::<V>(motion, tile, normals);
+                }
             }
             if let Some(amplitude) = motion.kick {
                 kick::<V>(motion, amplitude, first, tile, normals);
@@ -220,11 +232,15 @@ macro_rules! update {
 
 /// V+ = v_a + X (drift + noise xi), coordinate by coordinate: rows do not matter, so vectors run across them.
 #[inline(always)]
-fn anisotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
+fn anisotropic<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    centres: &[V::Scalar],
+    rows: &mut [V::Scalar],
+    normals: &[V::Scalar],
+) {
     let (drift, noise) = (V::splat(motion.drift), V::splat(motion.noise));
-    for (rows, normals) in rows.chunks_mut(motion.centres.len()).zip(normals.chunks(motion.centres.len())) {
-        update!(V, rows, normals, motion.centres, |x, xi, centre| (x - centre)
-            .mul_add(noise.mul_add(xi, drift), centre));
+    for (rows, normals) in rows.chunks_mut(centres.len()).zip(normals.chunks(centres.len())) {
+        update!(V, rows, normals, centres, |x, xi, centre| (x - centre).mul_add(noise.mul_add(xi, drift), centre));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::schedule::Alpha;
 use crate::simd::{self, Scalar};
 use crate::step::{Dynamics, Motion, Scratch, pattern_rows, tile_rows};
 use crate::threads::{Blocks, Crew};
+use std::sync::Arc;
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
 fn block_rows(dim: usize) -> usize {
@@ -100,6 +101,11 @@ impl<'p, T: Scalar> Swarm<'p, T> {
             infeasible: 0,
             variance,
         })
+    }
+
+    /// The threads of the run, if there are several.
+    pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.crew.pool()
     }
 
     /// Step, epoch and data batch of the next evaluation.

@@ -4,7 +4,7 @@ use crate::consensus::Partial;
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use crate::step::Scratch;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Coordinates below which a pass is not worth waking threads for.
 const WORTH_THREADS: usize = 16384;
@@ -53,7 +53,7 @@ impl<'a, T> Blocks<'a, T> {
 /// The threads of a run, each with scratch of its own.
 #[derive(Debug)]
 pub(crate) struct Crew<T> {
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
     scratch: Vec<Mutex<Scratch<T>>>,
 }
 
@@ -72,11 +72,16 @@ impl<T: Scalar> Crew<T> {
             1 => None,
             _ => {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build();
-                Some(pool.map_err(|e| SolveError::Threads { threads, message: e.to_string() })?)
+                Some(Arc::new(pool.map_err(|e| SolveError::Threads { threads, message: e.to_string() })?))
             }
         };
         let scratch = (0..count).map(|_| Mutex::new(Scratch::new(dim, block_rows))).collect();
         Ok(Self { pool, scratch })
+    }
+
+    /// The threads themselves. A loop that runs on one of them hands work to the others without waiting for anyone to wake up.
+    pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.pool.clone()
     }
 
     /// Calls `work` with every block once: in order on this thread, or in runs of blocks spread over the threads.

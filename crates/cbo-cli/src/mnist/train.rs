@@ -34,7 +34,7 @@ pub struct TrainArgs {
     /// The settings that hold unless a flag says otherwise
     #[arg(long, value_name = "PRESET", value_enum, default_value_t)]
     pub preset: PresetName,
-    /// Times that the training images are gone through [default: 30, with preset best 10]
+    /// Times that the training images are gone through [default: 30, with preset best 12]
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
 
@@ -45,7 +45,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAME", value_enum, default_value_t, help_heading = "Data")]
     pub dataset: DatasetName,
     /// Images in a data batch, a divisor of their number [default: 60, with preset
-    /// best 120, or the largest divisor below]
+    /// best 300, or the largest divisor below]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Data")]
     pub batch_data: Option<usize>,
     /// Takes the images in a new random order each epoch [default: as they lie in the file]
@@ -191,7 +191,7 @@ fn settings(args: &TrainArgs, network: Network, data: &Data) -> Result<Settings,
 }
 
 /// A progress bar that also listens for Ctrl-C.
-fn watch(wanted: bool) -> impl FnMut(Progress) -> ControlFlow<()> {
+fn watch(wanted: bool) -> impl FnMut(Progress) -> ControlFlow<()> + Send {
     let bar = progress::bar(1000, wanted);
     let mut shown = 0.0;
     move |at: Progress| {

@@ -29,7 +29,7 @@ pub fn sheet(
     quick: bool,
     scheme: Scheme,
     seed: u64,
-    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
 ) -> Result<Sheet, CliError> {
     let mut experiment = fig1b::load()?;
     if quick {

@@ -135,7 +135,7 @@ pub fn curves(
     parameters: &Parameters,
     scheme: Scheme,
     seed: u64,
-    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
 ) -> Result<Vec<Curve>, FigureError> {
     let kinds = [Diffusion::Anisotropic, Diffusion::Isotropic];
     let runs: Vec<_> = kinds.iter().flat_map(|kind| parameters.dims.iter().map(|dim| (*kind, *dim))).collect();
@@ -180,7 +180,7 @@ fn record(
     config: &CboConfig,
     problem: &impl Objective<f64>,
     every: u64,
-    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
 ) -> Result<Vec<(u64, f64)>, FigureError> {
     let last = config.check(problem.dim()).map_err(cbo::SolveError::from)?.last_step().unwrap_or(1);
     let mut kept = Vec::new();
