@@ -230,3 +230,34 @@ fn best_values_of_different_data_batches_are_never_compared() {
     assert_eq!(run.evaluations, objective.calls.load(Ordering::Relaxed));
     assert_eq!(run.stop, StopReason::Steps);
 }
+
+/// Rows longer than a tile are moved in pieces; each coordinate still gets its own normal and its own centre.
+#[test]
+fn long_rows_move_as_short_ones_do() {
+    use cbo::noise::{Noise, Stream, scratch_len};
+    let (dim, seed, sigma, dt) = (5003, 7, 0.4f64, 0.1f64);
+    let centre: Vec<f64> = (0..dim).map(|k| (k as f64 * 0.37).sin()).collect();
+    let start: Vec<f64> = (0..2 * dim).map(|k| (k as f64 * 0.73).cos()).collect();
+    let config = CboConfig {
+        particles: 2,
+        init: InitialLaw::Points(start.clone()),
+        freeze: Some(centre.clone()),
+        sigma: Sigma::Constant(sigma),
+        dt,
+        steps: Some(1),
+        seed,
+        ..CboConfig::default()
+    };
+    let sphere = from_fn(dim, |x: &[f64]| x.iter().map(|v| v * v).sum());
+    let run = solve(&config, &sphere, &mut ()).expect("a run");
+    for particle in 0..2 {
+        let mut normals = vec![0.0f64; scratch_len(1, dim)];
+        Noise::new(seed, Stream::Diffusion, 0).fill_normals(particle as u32, 1, dim, &mut normals);
+        let moved = run.ensemble.rows().row(particle);
+        for k in 0..dim {
+            let x = start[particle * dim + k] - centre[k];
+            let expected = centre[k] + x * (1.0 - dt + sigma * dt.sqrt() * normals[k]);
+            assert!((moved[k] - expected).abs() < 1e-14 * (1.0 + expected.abs()), "{particle} {k}");
+        }
+    }
+}
