@@ -38,7 +38,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
 
-    /// A folder with the four IDX files, plain or gzip [default: what `cbo mnist fetch` got, else the built-in subset]
+    /// A folder with the four IDX files, plain or gzip [default: what cbo mnist fetch got, else the built-in subset]
     #[arg(long, value_name = "DIR", help_heading = "Data")]
     pub data: Option<PathBuf>,
     /// Which of the fetched data sets to use
