@@ -24,6 +24,12 @@ Examples:
 A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, pool SIZE, bn.
 Ctrl-C ends the training and reports the network as it is.";
 
+const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default: \
+                     log:0.6324555320336759,epoch]";
+
+const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,FACTOR[,CAP][,step|epoch] or \
+                     log:START[,step|epoch] [default: geometric:50,2,epoch, with preset best ess:0.3]";
+
 /// Arguments of `cbo mnist train`. What is not given comes from the preset.
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
@@ -65,13 +71,11 @@ pub struct TrainArgs {
     /// Drift towards the consensus point [default: 1]
     #[arg(long, value_name = "LAMBDA", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
     pub lambda: Option<f64>,
-    /// Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default:
-    /// log:0.6324555320336759,epoch]
-    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, allow_hyphen_values = true, help_heading = "Dynamics")]
+    /// Diffusion over time
+    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, allow_hyphen_values = true, help = SIGMA, help_heading = "Dynamics")]
     pub sigma: Option<Sigma>,
-    /// Weight parameter: a number, inf, ess:ETA, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch]
-    /// [default: geometric:50,2,epoch, with preset best ess:0.3]
-    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, allow_hyphen_values = true, help_heading = "Dynamics")]
+    /// Weight parameter over time
+    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, allow_hyphen_values = true, help = ALPHA, help_heading = "Dynamics")]
     pub alpha: Option<Alpha>,
     /// Time step [default: 0.1]
     #[arg(long, value_name = "DT", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
