@@ -2,7 +2,7 @@
 
 mod common;
 
-use cbo_problems::nn::Model;
+use cbo_problems::nn::{Model, Network, Shape};
 use common::*;
 use serde_json::Value;
 use std::fs;
@@ -188,6 +188,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     refused("--batch-particles 33", &["batch-particles = 33", "must divide the number of particles, 100"]);
     refused("--particles 0", &["particles = 0"]);
     refused("--dt 0", &["dt = 0"]);
+    refused("--threads 100000", &["threads = 100000", "at most 1024"]);
     refused("--sigma -1", &["sigma = -1"]);
     refused("--init file:points.csv", &["init = file:points.csv", "normal:MEAN,VARIANCE"]);
     refused("--network dense", &["network text, layer 1", "`dense 10`"]);
@@ -231,5 +232,10 @@ fn bad_data_and_bad_models_are_refused() {
     let model = folder.path().join("model.safetensors");
     fs::write(&model, b"not a model").expect("written");
     assert_usage(&words(&format!("mnist eval {}", path(&model))), &["model.safetensors", "safetensors file"]);
+    // As many numbers as a digit, but not a digit.
+    let network = Network::parse("dense 10", Shape::Maps { maps: 4, height: 14, width: 14 }).expect("a network");
+    let other = Model { parameters: vec![0.0; 7850], network, statistics: vec![], notes: Default::default() };
+    fs::write(&model, other.to_bytes().expect("a model")).expect("written");
+    assert_usage(&words(&format!("mnist eval {} --quiet", path(&model))), &["4@14x14", "1@28x28"]);
     assert_usage(&words("mnist eval no-such-file"), &["no-such-file", "cbo mnist train --out"]);
 }

@@ -211,8 +211,9 @@ pub fn train(
     // One round of particle batches for each data batch.
     let round = (config.particles / config.batch.unwrap_or(config.particles).max(1)).max(1) as u64;
     let epoch_steps = objective.batches() * round;
-    let steps = epochs * epoch_steps;
+    let steps = epochs.saturating_mul(epoch_steps);
     let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
+    config.check(network.parameters()).map_err(SolveError::from)?;
     let mut judge = Judge::new(settings, data, (epoch_steps, steps), watch)?;
     // Too few images for batch normalisation are a wrong setting; better found before the run than in it.
     let first = judge.evaluator.batch(&data.train, &objective.images(0));

@@ -5,10 +5,10 @@ use super::report::{confusion_csv, data_text, network_name};
 use crate::error::{CliError, print};
 use crate::minimize::eprintln_quietly;
 use crate::numbers::{Number, json, short};
-use cbo_problems::mnist::{CLASSES, PIXELS};
+use cbo_problems::mnist::CLASSES;
 use cbo_problems::nn::fast::{Evaluator, Workspace};
 use cbo_problems::nn::reference::Mode;
-use cbo_problems::nn::{ForwardError, Model};
+use cbo_problems::nn::{ForwardError, Model, Shape};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub fn run(args: &EvalArgs) -> Result<(), CliError> {
     })?;
     let model = Model::from_bytes(&bytes, &name).map_err(|e| CliError::Usage(e.to_string()))?;
     let (input, classes) = (model.network.input(), model.network.classes());
-    if input.values() != PIXELS || classes != CLASSES {
+    if input != Shape::DIGIT || classes != CLASSES {
         let why = format!("takes {input} to {classes} classes; digits are 1@28x28 in {CLASSES}");
         return Err(CliError::Usage(format!("the network of {name} {why}")));
     }

@@ -4,6 +4,7 @@ use super::Evaluator;
 use crate::mnist::{Labelled, PIXELS, unit};
 use crate::nn::layer::Layer;
 use crate::nn::network::Network;
+use crate::nn::shape::Shape;
 
 /// Images that are worked on together: as many as the registers of a wide machine hold for a few maps at a time.
 pub const TILE: usize = 64;
@@ -83,7 +84,7 @@ impl Evaluator {
     /// # Panics
     /// If the network does not take digits, or an index is beyond the last image.
     pub fn batch(&self, data: &Labelled, indices: &[usize]) -> Batch {
-        assert_eq!(self.network().input().values(), PIXELS, "the network takes other images");
+        assert_eq!(self.network().input(), Shape::DIGIT, "the network takes other images");
         let labels = indices.iter().map(|&i| data.labels()[i]).collect();
         let mut batch = Batch { pixels: Vec::new(), labels, taps: Vec::new() };
         batch.pixels.resize(batch.padded_len() * PIXELS, 0.0);
