@@ -46,8 +46,11 @@ fn compare(network: &Network, data: &Labelled, indices: &[usize], seed: u64) {
         // Single precision; losses of random networks reach some hundreds where no batch norm tames them.
         assert!((fast.loss - loss).abs() < 2e-4 * (1.0 + loss), "{network}: {} for {loss}", fast.loss);
         for (found, wanted) in workspace.statistics().iter().zip(&slow.statistics) {
-            close(&found.mean, &wanted.mean, 1e-4, network);
-            close(&found.variance, &wanted.variance, 1e-4, network);
+            let mean = largest(&wanted.mean);
+            close(&found.mean, &wanted.mean, 3e-4 * mean, network);
+            // An error of 1e-5 in values about a mean m moves a variance v by up to 2e-5 m sqrt(v).
+            let variance = largest(&wanted.variance);
+            close(&found.variance, &wanted.variance, 1e-4 * variance + 2e-5 * mean * variance.sqrt(), network);
         }
         assert_eq!(workspace.statistics().len(), slow.statistics.len());
         agree_on_answers(network, slow.logits(), workspace.predictions());
@@ -59,10 +62,14 @@ fn compare(network: &Network, data: &Labelled, indices: &[usize], seed: u64) {
 
 fn close(found: &[f64], wanted: &[f64], tolerance: f64, network: &Network) {
     assert_eq!(found.len(), wanted.len());
-    let scale = wanted.iter().fold(1.0, |s: f64, x| s.max(x.abs()));
     for (a, b) in found.iter().zip(wanted) {
-        assert!((a - b).abs() < tolerance * scale, "{network}: {a} for {b}");
+        assert!((a - b).abs() < tolerance, "{network}: {a} for {b}");
     }
+}
+
+/// The largest magnitude, at least 1.
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(1.0, |s: f64, x| s.max(x.abs()))
 }
 
 /// The same answers, except where two logits are too close for single precision.
@@ -70,8 +77,7 @@ fn agree_on_answers(network: &Network, logits: &[f64], answers: &[Option<u8>]) {
     for (logits, answer) in logits.chunks_exact(network.classes()).zip(answers) {
         let answer = usize::from(answer.expect("a number"));
         let best = predict(logits).expect("a number");
-        let scale = logits.iter().fold(1.0, |s: f64, z| s.max(z.abs()));
-        assert!(logits[best] - logits[answer] < 1e-3 * scale, "{network}: {answer} for {best} in {logits:?}");
+        assert!(logits[best] - logits[answer] < 1e-3 * largest(logits), "{network}: {answer} for {best} in {logits:?}");
     }
 }
 
@@ -214,7 +220,9 @@ fn the_loss_of_known_answers() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn random_networks(words in prop::collection::vec(0usize..7, 0..7), seed in any::<u64>(), count in 3usize..70) {
@@ -225,6 +233,18 @@ proptest! {
         if let Ok(network) = Network::parse(&text.join(", "), Shape::DIGIT) {
             let data = mnist::subset().expect("the subset");
             compare(&network, &data.train, &(0..count).collect::<Vec<_>>(), seed);
+        }
+    }
+}
+
+#[test]
+fn maps_that_are_the_same_for_all_images_stay_harmless() {
+    // The first ReLU lets nothing through in some of these, so that later maps are their biases: normalised once or twice,
+    // their rounding errors would be magnified by up to 1e4.
+    let data = mnist::subset().expect("the subset");
+    for text in ["conv 2x3, relu, conv 3x3 shared, bn, bn, dense 10, bn", "conv 2x3, relu, conv 2x3, bn, dense 10, bn"] {
+        for seed in 0..60 {
+            compare(&network(text), &data.train, &[0, 1, 2, 3], seed);
         }
     }
 }

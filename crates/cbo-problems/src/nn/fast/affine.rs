@@ -15,6 +15,12 @@ impl Affine {
         Self { scale: vec![1.0; shape.channels()], offset: vec![0.0; shape.channels()] }
     }
 
+    /// For values that were stored less their channels' shifts, which move from the sums into the offset.
+    pub fn unshift(sums: &mut [Sums]) -> Self {
+        let offset = sums.iter_mut().map(|s| f64::from(std::mem::take(&mut s.shift))).collect();
+        Self { scale: vec![1.0; sums.len()], offset }
+    }
+
     pub fn is_identity(&self) -> bool {
         self.scale.iter().all(|s| *s == 1.0) && self.offset.iter().all(|o| *o == 0.0)
     }
@@ -39,10 +45,11 @@ impl Affine {
     }
 }
 
-/// Sums over the values of one channel, each less a shift that keeps them small.
+/// Sums over the values of one channel, each less a shift that keeps them small: a channel that is the same for all images
+/// becomes exactly zero, which normalisation then cannot blow up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
-    pub shift: f64,
+    pub shift: f32,
     pub sum: f64,
     pub squares: f64,
 }
@@ -50,7 +57,7 @@ pub struct Sums {
 /// Mean and unbiased variance of each channel from its sums over `count` values (at least 2).
 pub fn statistics(channels: &[Sums], count: usize) -> Statistics {
     let count = count as f64;
-    let mean = |s: &Sums| s.shift + s.sum / count;
+    let mean = |s: &Sums| f64::from(s.shift) + s.sum / count;
     // Not `max`, which would turn a NaN into 0.
     let positive = |v: f64| if v < 0.0 { 0.0 } else { v };
     let variance = |s: &Sums| positive((s.squares - s.sum * s.sum / count) / (count - 1.0));

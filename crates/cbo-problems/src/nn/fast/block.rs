@@ -121,7 +121,7 @@ impl Pass<'_> {
         match &block.linear {
             Some((stage, geometry)) => {
                 self.linear(stage, geometry, input, output, affine, &mut sums);
-                *affine = Affine::identity(block.full);
+                *affine = Affine::unshift(&mut sums);
             }
             None => self.plain(input, output, affine, &mut sums),
         }
@@ -178,6 +178,10 @@ impl Pass<'_> {
         let shared = matches!(stage.layer, Layer::Conv { shared: true, .. });
         let inputs = if shared { stage.input.channels() } else { 1 };
         let (kernels, taps) = (stage.biases.len(), geometry.offsets.len());
+        if let (Mode::Test(given), Some(_)) = (self.mode, block.norm) {
+            let means = &given[self.statistics.len()].mean;
+            sums.iter_mut().zip(means).for_each(|(sums, mean)| sums.shift = *mean as f32);
+        }
         let groups = kernels.div_ceil(maps_at_once(self.set));
         for map in 0..inputs {
             for group in 0..groups {
@@ -197,7 +201,12 @@ impl Pass<'_> {
                         taps: if self.first { self.batch.taps(index) } else { None },
                         weights: self.weights,
                         biases: &folded,
-                        after: After { relu: block.relu, sums: self.wants_sums(), used },
+                        after: After {
+                            relu: block.relu,
+                            sums: self.wants_sums(),
+                            finds_shift: self.wants_sums() && first == 0,
+                            used,
+                        },
                         output: &mut output[start..][..members.len() * area],
                         sums: own_sums,
                     }
@@ -294,7 +303,7 @@ impl Pass<'_> {
             let tile = &values[first * shape.values()..][..lanes * shape.values()];
             for (channel, sums) in tile.chunks_exact(area * lanes).zip(&mut *sums) {
                 if first == 0 {
-                    sums.shift = f64::from(channel[0]);
+                    sums.shift = channel[0];
                 }
                 simd::run_on(self.set, ChannelSums { lanes, used, values: channel, sums });
             }

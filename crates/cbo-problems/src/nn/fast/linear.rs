@@ -37,6 +37,8 @@ pub struct Geometry {
 pub struct After {
     pub relu: bool,
     pub sums: bool,
+    /// Whether the shift of each map is still to be found: it becomes the map's first value.
+    pub finds_shift: bool,
     /// Lanes of the tile that hold images; the others count in no sum.
     pub used: usize,
 }
@@ -53,9 +55,9 @@ pub struct Maps<'a> {
     pub weights: &'a [f32],
     pub biases: &'a [f32],
     pub after: After,
-    /// The maps, one after the other.
+    /// The maps, one after the other, each less its shift.
     pub output: &'a mut [f32],
-    /// The sums of each map, added to.
+    /// The shift of each map, and its sums, added to.
     pub sums: &'a mut [Sums],
 }
 
@@ -106,10 +108,7 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
         let (mut bias, mut shift) = ([zero; M], [zero; M]);
         for m in 0..M {
             bias[m] = V::splat(biases[m]);
-            // The value at a black image: subtracted before summing, it keeps the sums of the squares exact.
-            let black = if after.relu && biases[m] < 0.0 { 0.0 } else { biases[m] };
-            shift[m] = V::splat(black);
-            sums[m].shift = f64::from(black);
+            shift[m] = V::splat(sums[m].shift);
         }
         let in_use = lanes_in_use::<V>(after.used + LANES - W);
         let (pooled_width, pooled_area) = (width / pool, (height / pool) * (width / pool));
@@ -144,10 +143,23 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
                         }
                     }
                 }
+                if after.finds_shift && row == 0 && column == 0 {
+                    for m in 0..M {
+                        let mut values = [0.0; LANES];
+                        y[m][0].store(&mut values);
+                        sums[m].shift = values[0];
+                        shift[m] = V::splat(values[0]);
+                    }
+                }
+                for m in 0..M {
+                    for v in 0..W / LANES {
+                        y[m][v] = y[m][v] - shift[m];
+                    }
+                }
                 if after.sums {
                     for m in 0..M {
                         for v in 0..W / LANES {
-                            let mut d = y[m][v] - shift[m];
+                            let mut d = y[m][v];
                             if v + 1 == W / LANES {
                                 d = zero.select_less(in_use, d, zero);
                             }
@@ -215,7 +227,7 @@ impl Kernel<f32> for ChannelSums<'_> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f32>>(self) {
         let zero = V::splat(0.0);
-        let shift = V::splat(self.sums.shift as f32);
+        let shift = V::splat(self.sums.shift);
         let in_use = lanes_in_use::<V>(self.used + LANES - self.lanes);
         // Some pixels at a time, so that rounding does not add up.
         for pixels in self.values.chunks(16 * self.lanes) {
