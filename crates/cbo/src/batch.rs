@@ -20,6 +20,19 @@ impl Batches {
         batches
     }
 
+    /// The batches of a run that is in round `round`, `position` particles into it; `None` where no batch begins there.
+    pub(crate) fn at(seed: u64, particles: usize, size: usize, round: u64, position: usize) -> Option<Self> {
+        let begins = position.is_multiple_of(size) && position.checked_add(size)? <= particles;
+        let mut batches = Self { size, order: vec![0; particles], round, position };
+        batches.shuffle(seed);
+        begins.then_some(batches)
+    }
+
+    /// Where in the batches the run is: the round, and the particles used in it.
+    pub(crate) fn place(&self) -> (u64, usize) {
+        (self.round, self.position)
+    }
+
     /// The particles of the current batch.
     pub fn current(&self) -> &[u32] {
         &self.order[self.position..self.position + self.size]

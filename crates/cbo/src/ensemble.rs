@@ -131,7 +131,12 @@ impl<T: Scalar> Ensemble<T> {
                 (kept, wanted) = (kept + 1, wanted - 1);
             }
         }
-        self.positions.truncate(kept * dim);
+        self.truncate(kept);
+    }
+
+    /// Keeps the first `particles` particles.
+    pub(crate) fn truncate(&mut self, particles: usize) {
+        self.positions.truncate(particles * self.dim);
     }
 }
 

@@ -23,6 +23,7 @@
 //!
 //! The same config and seed give bit-identical results at any number of threads: see [`noise`].
 
+mod ask_tell;
 mod batch;
 mod bounds;
 mod buffer;
@@ -37,11 +38,14 @@ mod report;
 mod schedule;
 pub mod simd;
 mod solve;
+mod state;
 mod step;
 mod swarm;
+mod text;
 mod threads;
 mod weights;
 
+pub use ask_tell::AskTell;
 pub use bounds::{BoundHandling, reflect};
 pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Update};
 pub use consensus::{Partial, alpha_for_sample_size};
@@ -53,4 +57,6 @@ pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
 pub use solve::{minimize, solve};
+pub use state::StateError;
 pub use step::{Diffusion, Scheme};
+pub use text::TextError;

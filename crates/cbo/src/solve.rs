@@ -8,6 +8,7 @@ use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
 use crate::swarm::Swarm;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Minimises `objective` under `config`, telling `observer` of each step.
@@ -35,7 +36,7 @@ pub fn solve<T: Scalar>(
     observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
     let clock = Instant::now();
-    let plan = config.check(objective.dim())?;
+    let plan = Arc::new(config.check(objective.dim())?);
     let swarm = Swarm::begin(&plan, objective.grouping())?;
     match swarm.pool() {
         Some(pool) if objective.grouping() != Grouping::Together => {
@@ -48,7 +49,7 @@ pub fn solve<T: Scalar>(
 /// The loop itself.
 fn run<T: Scalar>(
     plan: &Plan,
-    mut swarm: Swarm<'_, T>,
+    mut swarm: Swarm<T>,
     objective: &impl Objective<T>,
     observer: &mut impl Observer<T>,
     clock: Instant,
@@ -56,7 +57,7 @@ fn run<T: Scalar>(
     loop {
         swarm.evaluate(objective)?; // V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi from step 1 on; then E(V)
         swarm.agree(objective.is_stochastic())?; // v_a = sum w V / sum w
-        if let Some(reason) = stop(plan, &swarm, observer, clock) {
+        if let Some(reason) = stop(plan, &swarm, observer, clock.elapsed().as_secs_f64()) {
             return finish(plan, swarm, objective, reason, clock);
         }
         swarm.depart(); // X = V - v_a, and the noise of this step
@@ -82,14 +83,13 @@ pub fn minimize(function: impl Fn(&[f64]) -> f64 + Sync, bounds: &[(f64, f64)]) 
 }
 
 /// Tells the observer, and decides whether this step is the last.
-fn stop<T: Scalar>(
+pub(crate) fn stop<T: Scalar>(
     plan: &Plan,
-    swarm: &Swarm<'_, T>,
+    swarm: &Swarm<T>,
     observer: &mut impl Observer<T>,
-    clock: Instant,
+    seconds: f64,
 ) -> Option<StopReason> {
     let config = &plan.config;
-    let seconds = clock.elapsed().as_secs_f64();
     let report = StepReport {
         step: swarm.step,
         time: swarm.step as f64 * config.dt,
@@ -125,7 +125,7 @@ fn stop<T: Scalar>(
 /// Evaluates the consensus point once and sums the run up.
 fn finish<T: Scalar>(
     plan: &Plan,
-    swarm: Swarm<'_, T>,
+    swarm: Swarm<T>,
     objective: &impl Objective<T>,
     stop: StopReason,
     clock: Instant,

@@ -10,6 +10,7 @@ use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::report::{Evaluated, SolveError};
 use crate::schedule::Alpha;
 use crate::simd::{self, Scalar};
+use crate::state::{Reader, StateError, Writer};
 use crate::step::{Dynamics, Motion, Scratch, pattern_rows, tile_rows};
 use crate::threads::{Blocks, Crew};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ fn block_rows(dim: usize) -> usize {
 
 /// Everything that one step hands to the next.
 #[derive(Debug)]
-pub(crate) struct Swarm<'p, T> {
-    plan: &'p Plan,
+pub(crate) struct Swarm<T> {
+    plan: Arc<Plan>,
     crew: Crew<T>,
     walls: Option<Walls<T>>,
     pub ensemble: Ensemble<T>,
@@ -55,9 +56,9 @@ pub(crate) struct Swarm<'p, T> {
     pub done_below: Option<f64>,
 }
 
-impl<'p, T: Scalar> Swarm<'p, T> {
+impl<T: Scalar> Swarm<T> {
     /// The swarm at time 0, not yet evaluated.
-    pub fn begin(plan: &'p Plan, grouping: Grouping) -> Result<Self, SolveError> {
+    pub fn begin(plan: &Arc<Plan>, grouping: Grouping) -> Result<Self, SolveError> {
         let (config, dim) = (&plan.config, plan.dim);
         let (particles, batch) = (config.particles, plan.batch_size());
         let Some(mut positions) = Buffer::try_new(particles * dim) else {
@@ -74,7 +75,7 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         let variance = if config.reduction.is_some() { variance_norm(&ensemble) } else { 0.0 };
         let shrunk = plan.open_ended.then(|| ensemble.diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
-            plan,
+            plan: plan.clone(),
             done_below: config.diameter.or(shrunk),
             crew,
             walls,
@@ -122,11 +123,9 @@ impl<'p, T: Scalar> Swarm<'p, T> {
     pub fn evaluate(&mut self, objective: &impl Objective<T>) -> Result<(), SolveError> {
         let moving = self.step > 0;
         let fused = self.batches.is_none() && objective.grouping() == Grouping::Blocks && !self.reduction_due();
-        if !fused && moving {
-            self.advance();
-            self.reduce();
+        if !fused {
+            self.settle();
         }
-        self.gather();
         let at = self.context();
         let alpha = self.plan.config.alpha.at(at.step, at.epoch);
         let Self { plan, crew, walls, ensemble, energies, gathered, partials, .. } = self;
@@ -166,10 +165,33 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         Ok(())
     }
 
+    /// Makes the move that the last step decided, and takes the points of this step's batch together.
+    pub fn settle(&mut self) {
+        if self.step > 0 {
+            self.advance();
+            self.reduce();
+        }
+        self.gather();
+    }
+
+    /// The points of this step.
+    pub fn points(&self) -> Rows<'_, T> {
+        if self.batches.is_some() { Rows::new(&self.gathered, self.plan.dim) } else { self.ensemble.rows() }
+    }
+
+    /// Takes the energies of [`points`](Self::points), evaluated elsewhere.
+    pub fn take(&mut self, energies: &[T]) {
+        self.energies.copy_from_slice(energies);
+        self.evaluations += energies.len() as u64;
+        let at = self.context();
+        self.survey_and_weigh(self.plan.config.alpha.at(at.step, at.epoch));
+    }
+
     /// Weights and consensus: partial sums merged in block order. Then the best point, and whether consensus stalled.
     pub fn agree(&mut self, stochastic: bool) -> Result<(), SolveError> {
         let at = self.context();
-        let config = &self.plan.config;
+        let plan = self.plan.clone();
+        let config = &plan.config;
         self.sigma = config.sigma.at(at.step, at.epoch);
         self.alpha = match (config.alpha, config.alpha.at(at.step, at.epoch)) {
             (_, Some(alpha)) => alpha,
@@ -204,6 +226,68 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         let moved = self.consensus.iter().zip(&self.previous).map(distance).fold(0.0, f64::max);
         self.kicked = config.kick.is_some_and(|tolerance| moved < tolerance);
         Ok(())
+    }
+
+    /// Writes down everything that the coming steps depend on.
+    pub fn write(&self, to: &mut Writer) {
+        to.count(self.ensemble.len());
+        to.numbers(self.ensemble.rows().as_slice());
+        to.numbers(&self.energies);
+        to.numbers(&self.consensus);
+        to.numbers(&self.previous);
+        to.numbers(&self.best.x);
+        let done_below = self.done_below.unwrap_or(f64::NAN);
+        to.numbers(&[self.best.value, self.alpha, self.sigma, self.variance, done_below]);
+        let (round, position) = self.batches.as_ref().map_or((0, 0), Batches::place);
+        let counts = [self.step, self.best_batch, self.improved, self.evaluations, self.failed, self.infeasible];
+        counts.into_iter().chain([round, position as u64, u64::from(self.kicked)]).for_each(|n| to.whole(n));
+    }
+
+    /// Goes where a run was that had the same plan.
+    pub fn read(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let plan = self.plan.clone();
+        let particles = from.count()?;
+        if particles == 0 || particles > plan.config.particles {
+            return Err(StateError::differs("particles", particles, plan.config.particles));
+        }
+        self.shrink(particles);
+        from.numbers(self.ensemble.positions_mut())?;
+        from.numbers(&mut self.energies)?;
+        from.numbers(&mut self.consensus)?;
+        from.numbers(&mut self.previous)?;
+        from.numbers(&mut self.best.x)?;
+        let mut values = [0.0; 5];
+        from.numbers(&mut values)?;
+        let [best, alpha, sigma, variance, done_below] = values;
+        (self.best.value, self.alpha, self.sigma, self.variance) = (best, alpha, sigma, variance);
+        self.done_below = (!done_below.is_nan()).then_some(done_below);
+        for n in [
+            &mut self.step,
+            &mut self.best_batch,
+            &mut self.improved,
+            &mut self.evaluations,
+            &mut self.failed,
+            &mut self.infeasible,
+        ] {
+            *n = from.tally()?;
+        }
+        let (round, position) = (from.tally()?, from.count()?);
+        self.kicked = from.whole()? == 1;
+        if self.improved > self.step {
+            return Err(StateError::Damaged);
+        }
+        if let Some(size) = plan.config.batch {
+            let batches = Batches::at(plan.config.seed, particles, size, round, position);
+            self.batches = Some(batches.ok_or(StateError::Damaged)?);
+        }
+        self.gather();
+        Ok(())
+    }
+
+    /// Finds again what follows from positions, energies and alpha.
+    pub fn weigh_again(&mut self) {
+        self.survey_and_weigh(Some(self.alpha));
+        merge(self.alpha, &self.partials, &mut self.total);
     }
 
     /// Fixes the coming move: towards this step's consensus point, with this step's noise. It is made in `evaluate`.
@@ -270,12 +354,19 @@ impl<'p, T: Scalar> Swarm<'p, T> {
             return;
         }
         self.ensemble.reduce(survivors, config.seed, self.step);
-        match &mut self.batches {
-            Some(batches) => batches.restart(config.seed, survivors),
-            None => {
-                self.energies.truncate(survivors);
-                self.partials.truncate(survivors.div_ceil(block_rows(self.plan.dim)));
-            }
+        let seed = config.seed;
+        if let Some(batches) = &mut self.batches {
+            batches.restart(seed, survivors);
+        }
+        self.shrink(survivors);
+    }
+
+    /// Has no more than `particles` particles left.
+    fn shrink(&mut self, particles: usize) {
+        self.ensemble.truncate(particles);
+        if self.batches.is_none() {
+            self.energies.truncate(particles);
+            self.partials.truncate(particles.div_ceil(block_rows(self.plan.dim)));
         }
     }
 
@@ -311,10 +402,8 @@ impl<'p, T: Scalar> Swarm<'p, T> {
         // Energies of different data are not comparable: a new data batch begins anew.
         let begins_anew = stochastic && data_batch != self.best_batch;
         if self.total.least < self.best.value || begins_anew {
-            let row = self.total.particle;
-            let rows =
-                if self.batches.is_some() { Rows::new(&self.gathered, self.plan.dim) } else { self.ensemble.rows() };
-            self.best.x.copy_from_slice(rows.row(row));
+            let rows = if self.batches.is_some() { &self.gathered[..] } else { self.ensemble.rows().as_slice() };
+            self.best.x.copy_from_slice(Rows::new(rows, self.plan.dim).row(self.total.particle));
             (self.best.value, self.best_batch, self.improved) = (self.total.least, data_batch, self.step);
         }
     }

@@ -1,0 +1,163 @@
+//! The state of a run as bytes: the same on every machine, with a version and a checksum.
+//!
+//! `CBOSTATE`, version, precision, dimension, seed, batch size, then the numbers of the state, then the CRC-32 of all that;
+//! everything little-endian.
+
+use crate::config::Plan;
+use crate::report::SolveError;
+use crate::simd::Scalar;
+use std::fmt::Display;
+
+const MAGIC: &[u8; 8] = b"CBOSTATE";
+const VERSION: u32 = 1;
+
+/// Bytes from which a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// These are other bytes.
+    #[error("this is not the state of a run")]
+    NotAState,
+    /// Written by a newer program.
+    #[error("the state has version {found}, but this program reads versions up to {VERSION}; use a newer one")]
+    Version {
+        /// The version of the bytes.
+        found: u32,
+    },
+    /// Bytes are missing or changed.
+    #[error("the state is damaged: bytes are missing or have changed")]
+    Damaged,
+    /// The run that it belongs to had other settings.
+    #[error("the state was saved with {field} = {saved}, but the run has {field} = {given}")]
+    Differs {
+        /// The setting.
+        field: &'static str,
+        /// As it was saved.
+        saved: String,
+        /// As it is now.
+        given: String,
+    },
+    /// The run itself cannot begin.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
+}
+
+impl StateError {
+    pub(crate) fn differs(field: &'static str, saved: impl Display, given: impl Display) -> Self {
+        Self::Differs { field, saved: saved.to_string(), given: given.to_string() }
+    }
+}
+
+/// Appends numbers to bytes.
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    /// The bytes that say whose state follows.
+    pub fn begin<T: Scalar>(plan: &Plan) -> Self {
+        let mut writer = Self(MAGIC.to_vec());
+        writer.0.extend(VERSION.to_le_bytes());
+        writer.0.extend((size_of::<T>() as u32).to_le_bytes());
+        identity(plan).into_iter().for_each(|(_, value)| writer.whole(value));
+        writer
+    }
+
+    pub fn whole(&mut self, value: u64) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    pub fn count(&mut self, value: usize) {
+        self.whole(value as u64);
+    }
+
+    pub fn numbers<T: Scalar>(&mut self, values: &[T]) {
+        self.0.reserve(size_of_val(values));
+        for value in values {
+            let value = value.to_f64();
+            if size_of::<T>() == 4 {
+                self.0.extend((value as f32).to_le_bytes());
+            } else {
+                self.0.extend(value.to_le_bytes());
+            }
+        }
+    }
+
+    /// All bytes, with their checksum.
+    pub fn end(mut self) -> Vec<u8> {
+        let sum = crc32fast::hash(&self.0);
+        self.0.extend(sum.to_le_bytes());
+        self.0
+    }
+}
+
+/// Takes numbers off bytes.
+pub(crate) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Checks that `bytes` are whole and belong to a run with this plan.
+    pub fn begin<T: Scalar>(plan: &Plan, bytes: &'a [u8]) -> Result<Self, StateError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(StateError::NotAState)?;
+        let (version, _) = rest.split_first_chunk().ok_or(StateError::Damaged)?;
+        // Before the checksum, whose place a newer version may have changed.
+        let found = u32::from_le_bytes(*version);
+        if found > VERSION {
+            return Err(StateError::Version { found });
+        }
+        let (body, sum) = bytes.split_last_chunk().ok_or(StateError::Damaged)?;
+        if found == 0 || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+            return Err(StateError::Damaged);
+        }
+        let mut reader = Self(body.get(MAGIC.len() + 4..).ok_or(StateError::Damaged)?);
+        let size = u32::from_le_bytes(*reader.chunk()?);
+        if size as usize != size_of::<T>() {
+            return Err(StateError::differs("precision", format!("f{}", 8 * u64::from(size)), T::NAME));
+        }
+        for (field, given) in identity(plan) {
+            let saved = reader.whole()?;
+            if saved != given {
+                return Err(StateError::differs(field, saved, given));
+            }
+        }
+        Ok(reader)
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N], StateError> {
+        let (chunk, rest) = self.0.split_first_chunk().ok_or(StateError::Damaged)?;
+        self.0 = rest;
+        Ok(chunk)
+    }
+
+    pub fn whole(&mut self) -> Result<u64, StateError> {
+        self.chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// A number that was counted up to, so that there is room to count on.
+    pub fn tally(&mut self) -> Result<u64, StateError> {
+        self.whole().and_then(|n| if n < 1 << 62 { Ok(n) } else { Err(StateError::Damaged) })
+    }
+
+    pub fn count(&mut self) -> Result<usize, StateError> {
+        usize::try_from(self.whole()?).map_err(|_| StateError::Damaged)
+    }
+
+    pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
+        for value in values {
+            *value = T::from_f64(if size_of::<T>() == 4 {
+                f64::from(f32::from_le_bytes(*self.chunk()?))
+            } else {
+                f64::from_le_bytes(*self.chunk()?)
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing is left.
+    pub fn end(self) -> Result<(), StateError> {
+        if self.0.is_empty() { Ok(()) } else { Err(StateError::Damaged) }
+    }
+}
+
+/// What two runs must have in common for one to go on where the other was.
+fn identity(plan: &Plan) -> [(&'static str, u64); 3] {
+    let config = &plan.config;
+    [("dim", plan.dim as u64), ("seed", config.seed), ("batch", config.batch.unwrap_or(0) as u64)]
+}

@@ -1,0 +1,186 @@
+//! A run step by step is the run of `solve`, bit by bit, also when it is saved and loaded on the way.
+
+use cbo::{
+    Alpha, AskTell, CboConfig, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport, StopReason, Update,
+    from_fn, solve,
+};
+use std::ops::ControlFlow;
+
+const DIM: usize = 3;
+
+fn bumpy<T: Scalar>(x: &[T]) -> T {
+    T::from_f64(x.iter().map(|x| (x.to_f64() - 1.0).powi(2) * (1.0 + x.to_f64().sin().powi(2))).sum())
+}
+
+fn energies<T: Scalar>(run: &mut AskTell<T>) -> Vec<T> {
+    run.ask().iter().map(bumpy).collect()
+}
+
+fn variants() -> Vec<CboConfig> {
+    let base = CboConfig {
+        particles: 130,
+        alpha: Alpha::Constant(3.0),
+        sigma: Sigma::Constant(0.7),
+        steps: Some(12),
+        init: InitialLaw::uniform(&[(-3.0, 3.0); DIM]),
+        seed: 5,
+        ..CboConfig::default()
+    };
+    vec![
+        base.clone(),
+        CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..base.clone() },
+        CboConfig { batch: Some(26), kick: Some(0.05), ..base.clone() },
+        CboConfig { batch: Some(26), update: Update::Partial, kick: Some(10.0), ..base.clone() },
+        CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
+        CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
+        CboConfig { steps: None, sigma: Sigma::Constant(0.1), ..base.clone() },
+        CboConfig { max_evaluations: Some(700), bounds: Some(vec![(-2.0, 3.0); DIM]), ..base },
+    ]
+}
+
+/// Everything an observer sees of each step, as bits; times on the clock aside.
+fn watch<T: Scalar>(seen: &mut Vec<Vec<u64>>) -> impl FnMut(&StepReport<'_, T>) -> ControlFlow<()> + Send {
+    |step| {
+        let positions = step.ensemble.rows().as_slice().iter().chain(step.energies).chain(&step.best.x);
+        let mut bits: Vec<u64> = positions.map(|x| x.to_f64().to_bits()).collect();
+        bits.extend(step.consensus.iter().map(|x| x.to_bits()));
+        let numbers = [step.alpha, step.sigma, step.least, step.effective_sample_size, step.best.value];
+        bits.extend(numbers.map(f64::to_bits));
+        bits.extend([step.step, step.epoch, step.evaluations, step.failed_evaluations, u64::from(step.kicked)]);
+        seen.push(bits);
+        ControlFlow::Continue(())
+    }
+}
+
+fn same_as_solve<T: Scalar>(config: &CboConfig, save_and_load: bool) {
+    let (mut solved, mut asked) = (Vec::new(), Vec::new());
+    let whole = solve::<T>(config, &from_fn(DIM, bumpy), &mut watch(&mut solved)).expect("a run");
+    let mut run = AskTell::<T>::new(config, DIM).expect("a run");
+    while run.stopped().is_none() {
+        if save_and_load {
+            // Both before and after the move.
+            run = AskTell::load(config, DIM, &run.save()).expect("a told state");
+            run.ask();
+            run = AskTell::load(config, DIM, &run.save()).expect("an asked state");
+        }
+        let energies = energies(&mut run);
+        run.tell(&energies, &mut watch(&mut asked)).expect("energies");
+    }
+    assert!(solved == asked, "{config:?}");
+    assert_eq!(run.stopped(), Some(whole.stop));
+    let again = AskTell::<T>::load(config, DIM, &run.save()).expect("a state");
+    assert_eq!(again.stopped(), Some(whole.stop));
+    assert_eq!(again.report().evaluations + 1, whole.evaluations);
+    assert_eq!(again.report().steps, whole.steps);
+}
+
+#[test]
+fn asking_and_telling_is_solving() {
+    for config in variants() {
+        same_as_solve::<f64>(&config, false);
+        same_as_solve::<f32>(&config, false);
+    }
+}
+
+#[test]
+fn a_run_that_is_saved_and_loaded_at_every_step_is_the_same_run() {
+    for config in variants() {
+        same_as_solve::<f64>(&config, true);
+        same_as_solve::<f32>(&config, true);
+    }
+}
+
+#[test]
+fn a_run_goes_on_beyond_its_stop_and_with_a_larger_budget() {
+    let config = variants().remove(0);
+    let longer = CboConfig { steps: Some(20), ..config.clone() };
+    let mut run = AskTell::<f64>::new(&config, DIM).expect("a run");
+    while run.stopped().is_none() {
+        let energies = energies(&mut run);
+        run.tell(&energies, &mut ()).expect("energies");
+    }
+    assert_eq!((run.step(), run.stopped()), (12, Some(StopReason::Steps)));
+    let mut run = AskTell::<f64>::load(&longer, DIM, &run.save()).expect("a state");
+    assert_eq!(run.stopped(), None);
+    while run.stopped().is_none() {
+        let energies = energies(&mut run);
+        run.tell(&energies, &mut ()).expect("energies");
+    }
+    let whole = solve(&longer, &from_fn(DIM, bumpy), &mut ()).expect("a run");
+    assert_eq!(run.report().ensemble.rows().as_slice(), whole.ensemble.rows().as_slice());
+}
+
+fn some_state(config: &CboConfig) -> Vec<u8> {
+    let mut run = AskTell::<f64>::new(config, DIM).expect("a run");
+    for _ in 0..3 {
+        let energies = energies(&mut run);
+        run.tell(&energies, &mut ()).expect("energies");
+    }
+    run.save()
+}
+
+#[test]
+fn damaged_states_are_refused() {
+    let config = CboConfig { particles: 8, batch: Some(4), seed: 5, ..CboConfig::default() };
+    let bytes = some_state(&config);
+    let load = |bytes: &[u8]| AskTell::<f64>::load(&config, DIM, bytes);
+    assert!(load(&bytes).is_ok());
+    for length in 0..bytes.len() {
+        let refused = matches!(load(&bytes[..length]), Err(StateError::Damaged | StateError::NotAState));
+        assert!(refused, "cut to {length} of {}", bytes.len());
+    }
+    for bit in 0..8 * bytes.len() {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let refused =
+            matches!(load(&changed), Err(StateError::Damaged | StateError::NotAState | StateError::Version { .. }));
+        assert!(refused, "bit {bit}");
+    }
+    let more = [&bytes[..], &[0]].concat();
+    assert!(matches!(load(&more), Err(StateError::Damaged)));
+}
+
+#[test]
+fn numbers_that_no_run_would_write_are_refused_even_with_a_right_checksum() {
+    let config = CboConfig { particles: 8, batch: Some(4), seed: 5, ..CboConfig::default() };
+    let bytes = some_state(&config);
+    let body = bytes.len() - 4;
+    for at in (16..body).step_by(8) {
+        for value in [0, 1, 3, 1 << 40, u64::MAX] {
+            let mut changed = bytes[..body].to_vec();
+            changed[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
+            changed.extend(crc32fast::hash(&changed).to_le_bytes());
+            if let Ok(mut run) = AskTell::<f64>::load(&config, DIM, &changed) {
+                // Whatever the numbers are, it is a run that can go on.
+                assert_eq!(run.ask().len(), 4);
+                let _ = run.tell(&[1.0, 2.0, 3.0, 4.0], &mut ());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_state_of_another_run_is_refused_by_name() {
+    let config = variants().remove(2);
+    let bytes = some_state(&config);
+    let message = |config: &CboConfig, dim| AskTell::<f64>::load(config, dim, &bytes).unwrap_err().to_string();
+    let seed = message(&CboConfig { seed: 6, ..config.clone() }, DIM);
+    assert_eq!(seed, "the state was saved with seed = 5, but the run has seed = 6");
+    let dim = message(&CboConfig { init: InitialLaw::uniform(&[(-3.0, 3.0); 4]), ..config.clone() }, 4);
+    assert_eq!(dim, "the state was saved with dim = 3, but the run has dim = 4");
+    let fewer = message(&CboConfig { particles: 104, ..config.clone() }, DIM);
+    assert_eq!(fewer, "the state was saved with particles = 130, but the run has particles = 104");
+    let single = AskTell::<f32>::load(&config, DIM, &bytes).unwrap_err().to_string();
+    assert_eq!(single, "the state was saved with precision = f64, but the run has precision = f32");
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    let newer = AskTell::<f64>::load(&config, DIM, &newer).unwrap_err().to_string();
+    assert_eq!(newer, "the state has version 2, but this program reads versions up to 1; use a newer one");
+}
+
+#[test]
+fn energies_that_say_nothing_are_an_error() {
+    let mut run = AskTell::<f64>::new(&variants()[0], DIM).expect("a run");
+    let nothing = vec![f64::NAN; run.ask().len()];
+    assert!(matches!(run.tell(&nothing, &mut ()), Err(SolveError::NoFiniteEnergy { failed: 130, .. })));
+}
