@@ -1,9 +1,8 @@
 //! What a flag may say: the texts of schedules, laws, boxes and switches, read and written.
 
-use cbo::{
-    Alpha, BoundHandling, Clock, Coordinates, Diffusion, Geometric, InitialLaw, Reduction, Scheme, Sigma, Update,
-};
+use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Reduction, Scheme, Sigma, Update};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// A setting that can be turned off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,80 +129,29 @@ pub fn size_or_off(text: &str) -> Result<Switch<usize>, String> {
     or_off(text, size)
 }
 
-/// One number for all coordinates, or one for each, separated by `;` (or, where nothing else is, by `,`).
-fn coordinates(text: &str, separators: &[char]) -> Result<Coordinates, String> {
-    let numbers = text.split(separators).map(number).collect::<Result<Vec<_>, _>>()?;
-    Ok(if let [one] = numbers[..] { Coordinates::All(one) } else { Coordinates::Each(numbers) })
-}
-
-/// Two sets of coordinates, `A,B`, each one number or several separated by `;`.
-fn pair(text: &str) -> Result<(Coordinates, Coordinates), String> {
-    let (first, second) = text.split_once(',').ok_or_else(|| format!("`{text}` is not a pair of numbers `A,B`"))?;
-    Ok((coordinates(first, &[';'])?, coordinates(second, &[';'])?))
-}
-
-fn clock(text: &str) -> Option<Clock> {
-    match text.trim() {
-        "step" => Some(Clock::Step),
-        "epoch" => Some(Clock::Epoch),
-        _ => None,
-    }
-}
-
-/// The numbers of a schedule, and its clock if one is named at the end.
-fn schedule(text: &str) -> Result<(Vec<f64>, Clock), String> {
-    let (numbers, named) = match text.rsplit_once(',') {
-        Some((front, back)) if clock(back).is_some() => (front, clock(back)),
-        _ => (text, None),
-    };
-    Ok((numbers.split(',').map(number).collect::<Result<_, _>>()?, named.unwrap_or(Clock::Step)))
-}
-
-fn geometric(text: &str) -> Result<Geometric, String> {
-    let (numbers, clock) = schedule(text)?;
-    let open = |factor: f64| if factor >= 1.0 { f64::INFINITY } else { 0.0 };
-    match numbers[..] {
-        [start, factor] => Ok(Geometric { start, factor, cap: open(factor), clock }),
-        [start, factor, cap] => Ok(Geometric { start, factor, cap, clock }),
-        _ => Err("a geometric schedule is geometric:START,FACTOR[,CAP][,step|epoch]".into()),
-    }
-}
-
-fn logarithmic(text: &str) -> Result<(f64, Clock), String> {
-    match schedule(text)? {
-        (numbers, clock) if numbers.len() == 1 => Ok((numbers[0], clock)),
-        _ => Err("a logarithmic schedule is log:START[,step|epoch]".into()),
-    }
+/// A setting of the engine, which reads its own texts.
+fn engine<T>(text: &str) -> Result<T, String>
+where
+    T: FromStr,
+    String: From<T::Err>,
+{
+    text.parse().map_err(String::from)
 }
 
 /// alpha: `NUMBER`, `inf`, `ess:ETA`, `geometric:START,FACTOR[,CAP][,step|epoch]` or `log:START[,step|epoch]`.
 pub fn alpha(text: &str) -> Result<Alpha, String> {
-    match text.split_once(':') {
-        Some(("ess", eta)) => Ok(Alpha::EffectiveSampleSize(number(eta)?)),
-        Some(("geometric", rest)) => Ok(Alpha::Geometric(geometric(rest)?)),
-        Some(("log", rest)) => logarithmic(rest).map(|(start, clock)| Alpha::Logarithmic { start, clock }),
-        Some((kind, _)) => Err(format!("`{kind}` is not a schedule of alpha; use ess:, geometric: or log:")),
-        None => Ok(Alpha::Constant(number(text)?)),
-    }
+    engine(text)
 }
 
 /// sigma: `NUMBER`, `geometric:START,FACTOR[,CAP][,step|epoch]` or `log:START[,step|epoch]`.
 pub fn sigma(text: &str) -> Result<Sigma, String> {
-    match text.split_once(':') {
-        Some(("geometric", rest)) => Ok(Sigma::Geometric(geometric(rest)?)),
-        Some(("log", rest)) => logarithmic(rest).map(|(start, clock)| Sigma::Logarithmic { start, clock }),
-        Some((kind, _)) => Err(format!("`{kind}` is not a schedule of sigma; use geometric: or log:")),
-        None => Ok(Sigma::Constant(number(text)?)),
-    }
+    engine(text)
 }
 
 /// The initial law: `normal:MEAN,VARIANCE`, `uniform:LOW,HIGH` or `file:PATH`.
 pub fn init(text: &str) -> Result<InitSpec, String> {
     match text.split_once(':') {
-        Some(("normal", rest)) => {
-            pair(rest).map(|(mean, variance)| InitSpec::Law(InitialLaw::Normal { mean, variance }))
-        }
-        Some(("uniform", rest)) => pair(rest).map(|(low, high)| InitSpec::Law(InitialLaw::Uniform { low, high })),
+        Some(("normal" | "uniform", _)) => engine(text).map(InitSpec::Law),
         Some(("file", path)) if !path.is_empty() => Ok(InitSpec::File(path.into())),
         _ => Err("an initial law is normal:MEAN,VARIANCE, uniform:LOW,HIGH or file:PATH".into()),
     }
@@ -217,7 +165,7 @@ pub fn bounds(text: &str) -> Result<BoundsSpec, String> {
     if text.trim().parse::<f64>().is_ok() {
         return Err("one number is not a box; give LOW,HIGH or a file with a pair a line".into());
     }
-    Ok(pair(text).map_or_else(|_| BoundsSpec::File(text.into()), |(low, high)| BoundsSpec::Box(low, high)))
+    Ok(Coordinates::pair(text).map_or_else(|_| BoundsSpec::File(text.into()), |(low, high)| BoundsSpec::Box(low, high)))
 }
 
 /// A shift: one number, one for each coordinate, or `random`.
@@ -225,7 +173,7 @@ pub fn shift(text: &str) -> Result<ShiftSpec, String> {
     if text.trim() == "random" {
         return Ok(ShiftSpec::Random);
     }
-    coordinates(text, &[',', ';']).map(ShiftSpec::By).map_err(|e| e + ", nor `random`")
+    engine(&text.replace(',', ";")).map(ShiftSpec::By).map_err(|e| e + ", nor `random`")
 }
 
 /// A rotation: the seed of its matrix, or `random`.
@@ -252,60 +200,39 @@ pub fn freeze(text: &str) -> Result<FreezeSpec, String> {
 
 /// Particle reduction: `on`, `off` or `STRENGTH,LEAST`.
 pub fn reduction(text: &str) -> Result<Switch<Reduction>, String> {
-    match text.trim() {
-        "on" => Ok(Switch(Some(Reduction::default()))),
-        text if is_off(text) => Ok(Switch(None)),
-        text => match text.split_once(',') {
-            Some((strength, least)) => {
-                Ok(Switch(Some(Reduction { strength: number(strength)?, least: number(least)? })))
-            }
-            None => Err("a reduction is on, off or STRENGTH,LEAST".into()),
-        },
-    }
+    if is_off(text) { Ok(Switch(None)) } else { engine(text).map(|r| Switch(Some(r))) }
 }
 
-/// One of a few words.
-fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let wanted = text.trim().replace('_', "-");
-    words
-        .iter()
-        .find(|(name, _)| *name == wanted)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| format!("it is one of {}", words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
-}
-
-pub(crate) const DIFFUSIONS: &[(&str, Diffusion)] =
-    &[("anisotropic", Diffusion::Anisotropic), ("isotropic", Diffusion::Isotropic)];
-pub(crate) const SCHEMES: &[(&str, Scheme)] =
-    &[("euler-maruyama", Scheme::EulerMaruyama), ("drift-first", Scheme::DriftFirst)];
-pub(crate) const UPDATES: &[(&str, Update)] = &[("full", Update::Full), ("partial", Update::Partial)];
-pub(crate) const HANDLINGS: &[(&str, BoundHandling)] =
-    &[("reflect", BoundHandling::Reflect), ("clip", BoundHandling::Clip), ("none", BoundHandling::None)];
+pub(crate) const DIFFUSIONS: &[(&str, Diffusion)] = Diffusion::WORDS;
+pub(crate) const SCHEMES: &[(&str, Scheme)] = Scheme::WORDS;
+pub(crate) const UPDATES: &[(&str, Update)] = Update::WORDS;
+pub(crate) const HANDLINGS: &[(&str, BoundHandling)] = BoundHandling::WORDS;
 
 /// A kind of noise.
 pub fn diffusion(text: &str) -> Result<Diffusion, String> {
-    word(text, DIFFUSIONS)
+    engine(text)
 }
 
 /// A time discretisation.
 pub fn scheme(text: &str) -> Result<Scheme, String> {
-    word(text, SCHEMES)
+    engine(text)
 }
 
 /// Which particles move.
 pub fn update(text: &str) -> Result<Update, String> {
-    word(text, UPDATES)
+    engine(text)
 }
 
 /// What happens at the bounds.
 pub fn bound_handling(text: &str) -> Result<BoundHandling, String> {
-    word(text, HANDLINGS)
+    engine(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::text;
+    use cbo::{Clock, Geometric};
     use proptest::prelude::*;
 
     #[test]
