@@ -6,10 +6,9 @@ use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::simd::Scalar;
 use crate::solve::stop;
-use crate::state::{Reader, StateError, Writer};
+use crate::state::{StateError, Stopwatch};
 use crate::swarm::Swarm;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A run step by step, for objectives that are evaluated elsewhere. With the same config, seed and energies it goes through the same
 /// steps as [`solve`](crate::solve), bit by bit.
@@ -32,9 +31,7 @@ pub struct AskTell<T> {
     swarm: Swarm<T>,
     told: bool,
     stopped: Option<StopReason>,
-    clock: Instant,
-    /// Seconds that passed before the clock was started.
-    before: f64,
+    clock: Stopwatch,
 }
 
 impl<T: Scalar> AskTell<T> {
@@ -43,7 +40,7 @@ impl<T: Scalar> AskTell<T> {
         let plan = Arc::new(config.check(dim)?);
         let mut swarm = Swarm::begin(&plan, Grouping::Together)?;
         swarm.settle();
-        Ok(Self { plan, swarm, told: false, stopped: None, clock: Instant::now(), before: 0.0 })
+        Ok(Self { plan, swarm, told: false, stopped: None, clock: Stopwatch::start() })
     }
 
     /// The points of this step: the same until their energies are told.
@@ -69,7 +66,7 @@ impl<T: Scalar> AskTell<T> {
         self.swarm.take(energies);
         self.swarm.agree(false)?;
         self.told = true;
-        self.stopped = stop(&self.plan, &self.swarm, observer, self.seconds());
+        self.stopped = stop(&self.plan, &self.swarm, observer, self.clock.seconds());
         Ok(self.stopped)
     }
 
@@ -116,21 +113,13 @@ impl<T: Scalar> AskTell<T> {
             ensemble: swarm.ensemble.clone(),
             energies: swarm.energies.clone(),
             seed: self.plan.config.seed,
-            seconds: self.seconds(),
+            seconds: self.clock.seconds(),
         }
-    }
-
-    fn seconds(&self) -> f64 {
-        self.before + self.clock.elapsed().as_secs_f64()
     }
 
     /// The state as bytes, from which [`load`](Self::load) goes on bit by bit.
     pub fn save(&self) -> Vec<u8> {
-        let mut to = Writer::begin::<T>(&self.plan);
-        to.whole(u64::from(self.told));
-        to.numbers(&[self.seconds()]);
-        self.swarm.write(&mut to);
-        to.end()
+        self.swarm.save(self.told, self.clock.seconds())
     }
 
     /// Goes on where [`save`](Self::save) was called. Settings may differ from those of then, except for the seed, the dimension, the
@@ -149,18 +138,8 @@ impl<T: Scalar> AskTell<T> {
     /// ```
     pub fn load(config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
         let plan = Arc::new(config.check(dim).map_err(SolveError::from)?);
-        let mut from = Reader::begin::<T>(&plan, bytes)?;
-        let mut swarm = Swarm::begin(&plan, Grouping::Together)?;
-        let told = from.whole()? == 1;
-        let mut before = [0.0];
-        from.numbers(&mut before)?;
-        swarm.read(&mut from)?;
-        from.end()?;
-        let mut stopped = None;
-        if told {
-            swarm.weigh_again();
-            stopped = stop(&plan, &swarm, &mut (), before[0]);
-        }
-        Ok(Self { plan, swarm, told, stopped, clock: Instant::now(), before: before[0] })
+        let (swarm, told, seconds) = Swarm::load(&plan, Grouping::Together, bytes)?;
+        let stopped = if told { stop(&plan, &swarm, &mut (), seconds) } else { None };
+        Ok(Self { plan, swarm, told, stopped, clock: Stopwatch::start_from(seconds) })
     }
 }

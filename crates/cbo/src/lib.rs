@@ -56,7 +56,7 @@ pub use observer::{History, Observer, Record};
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
-pub use solve::{minimize, solve};
+pub use solve::{minimize, resume, solve};
 pub use state::StateError;
 pub use step::{Diffusion, Scheme};
 pub use text::TextError;

@@ -3,6 +3,8 @@
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
 use crate::objective::EvalError;
+use crate::simd::Scalar;
+use crate::swarm::Swarm;
 
 /// A point and its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,14 @@ pub struct StepReport<'a, T> {
     pub kicked: bool,
     /// Seconds since the start.
     pub seconds: f64,
+    pub(crate) swarm: &'a Swarm<T>,
+}
+
+impl<T: Scalar> StepReport<'_, T> {
+    /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) go on bit by bit.
+    pub fn state(&self) -> Vec<u8> {
+        self.swarm.save(true, self.seconds)
+    }
 }
 
 /// Why a run ended.

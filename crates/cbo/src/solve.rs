@@ -7,9 +7,9 @@ use crate::objective::{Grouping, Objective, Rows, from_fn};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
+use crate::state::{StateError, Stopwatch};
 use crate::swarm::Swarm;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Minimises `objective` under `config`, telling `observer` of each step.
 ///
@@ -35,15 +35,51 @@ pub fn solve<T: Scalar>(
     objective: &impl Objective<T>,
     observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
-    let clock = Instant::now();
+    let clock = Stopwatch::start();
     let plan = Arc::new(config.check(objective.dim())?);
     let swarm = Swarm::begin(&plan, objective.grouping())?;
-    match swarm.pool() {
-        Some(pool) if objective.grouping() != Grouping::Together => {
-            pool.install(|| run(&plan, swarm, objective, observer, clock))
-        }
-        _ => run(&plan, swarm, objective, observer, clock),
+    on_its_threads(swarm, objective, |swarm| run(&plan, swarm, objective, observer, clock))
+}
+
+/// Goes on with a run of [`solve`] from its [state](StepReport::state), as if it had never stopped. `config` may allow it more steps,
+/// evaluations or seconds than it had.
+///
+/// ```
+/// use cbo::{CboConfig, StepReport, from_fn, resume, solve};
+/// use std::ops::ControlFlow;
+///
+/// let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
+/// let config = CboConfig { steps: Some(50), ..CboConfig::default() };
+/// let whole = solve(&config, &sphere, &mut ())?;
+/// let mut state = Vec::new();
+/// solve(&config, &sphere, &mut |step: &StepReport<'_, f64>| {
+///     state = step.state();
+///     if step.step == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// })?;
+/// let again = resume(&config, &sphere, &mut (), &state)?;
+/// assert_eq!(again.best, whole.best);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn resume<T: Scalar>(
+    config: &CboConfig,
+    objective: &impl Objective<T>,
+    observer: &mut (impl Observer<T> + Send),
+    state: &[u8],
+) -> Result<RunReport<T>, StateError> {
+    let plan = Arc::new(config.check(objective.dim()).map_err(SolveError::from)?);
+    let (swarm, told, seconds) = Swarm::load(&plan, objective.grouping(), state)?;
+    if !told {
+        return Err(StateError::NotTold);
     }
+    let clock = Stopwatch::start_from(seconds);
+    let ended = on_its_threads(swarm, objective, |mut swarm| {
+        if let Some(reason) = stop(&plan, &swarm, &mut (), seconds) {
+            return finish(&plan, swarm, objective, reason, clock);
+        }
+        swarm.depart();
+        run(&plan, swarm, objective, observer, clock)
+    });
+    Ok(ended?)
 }
 
 /// The loop itself.
@@ -52,15 +88,27 @@ fn run<T: Scalar>(
     mut swarm: Swarm<T>,
     objective: &impl Objective<T>,
     observer: &mut impl Observer<T>,
-    clock: Instant,
+    clock: Stopwatch,
 ) -> Result<RunReport<T>, SolveError> {
     loop {
         swarm.evaluate(objective)?; // V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi from step 1 on; then E(V)
         swarm.agree(objective.is_stochastic())?; // v_a = sum w V / sum w
-        if let Some(reason) = stop(plan, &swarm, observer, clock.elapsed().as_secs_f64()) {
+        if let Some(reason) = stop(plan, &swarm, observer, clock.seconds()) {
             return finish(plan, swarm, objective, reason, clock);
         }
         swarm.depart(); // X = V - v_a, and the noise of this step
+    }
+}
+
+/// Does `work` on one of the threads of the run, from where it hands work to the others without waiting for anyone to wake up.
+fn on_its_threads<T: Scalar, R: Send>(
+    swarm: Swarm<T>,
+    objective: &impl Objective<T>,
+    work: impl FnOnce(Swarm<T>) -> R + Send,
+) -> R {
+    match swarm.pool() {
+        Some(pool) if objective.grouping() != Grouping::Together => pool.install(|| work(swarm)),
+        _ => work(swarm),
     }
 }
 
@@ -108,6 +156,7 @@ pub(crate) fn stop<T: Scalar>(
         infeasible_evaluations: swarm.infeasible,
         kicked: swarm.kicked,
         seconds,
+        swarm,
     };
     let next = swarm.evaluations + swarm.energies.len() as u64 + 1;
     let reasons = [
@@ -128,7 +177,7 @@ fn finish<T: Scalar>(
     swarm: Swarm<T>,
     objective: &impl Objective<T>,
     stop: StopReason,
-    clock: Instant,
+    clock: Stopwatch,
 ) -> Result<RunReport<T>, SolveError> {
     let x: Vec<T> = swarm.consensus.iter().map(|&x| T::from_f64(x)).collect();
     let mut energy = [T::default()];
@@ -152,6 +201,6 @@ fn finish<T: Scalar>(
         ensemble: swarm.ensemble,
         energies: swarm.energies,
         seed: plan.config.seed,
-        seconds: clock.elapsed().as_secs_f64(),
+        seconds: clock.seconds(),
     })
 }

@@ -7,6 +7,7 @@ use crate::config::Plan;
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use std::fmt::Display;
+use std::time::Instant;
 
 const MAGIC: &[u8; 8] = b"CBOSTATE";
 const VERSION: u32 = 1;
@@ -27,6 +28,9 @@ pub enum StateError {
     /// Bytes are missing or changed.
     #[error("the state is damaged: bytes are missing or have changed")]
     Damaged,
+    /// The energies of its points are missing.
+    #[error("the state waits for the energies of its points; only asking and telling goes on from there")]
+    NotTold,
     /// The run that it belongs to had other settings.
     #[error("the state was saved with {field} = {saved}, but the run has {field} = {given}")]
     Differs {
@@ -45,6 +49,28 @@ pub enum StateError {
 impl StateError {
     pub(crate) fn differs(field: &'static str, saved: impl Display, given: impl Display) -> Self {
         Self::Differs { field, saved: saved.to_string(), given: given.to_string() }
+    }
+}
+
+/// The time that a run has taken, pauses aside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch {
+    before: f64,
+    since: Instant,
+}
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self::start_from(0.0)
+    }
+
+    /// Goes on after `seconds`.
+    pub fn start_from(seconds: f64) -> Self {
+        Self { before: seconds, since: Instant::now() }
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.before + self.since.elapsed().as_secs_f64()
     }
 }
 

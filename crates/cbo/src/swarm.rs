@@ -228,8 +228,32 @@ impl<T: Scalar> Swarm<T> {
         Ok(())
     }
 
+    /// The state as bytes: whether the energies of its points are told, the seconds that the run took, and the swarm.
+    pub fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
+        let mut to = Writer::begin::<T>(&self.plan);
+        to.whole(u64::from(told));
+        to.numbers(&[seconds]);
+        self.write(&mut to);
+        to.end()
+    }
+
+    /// The swarm whose state was saved, whether it was told its energies, and the seconds it took.
+    pub fn load(plan: &Arc<Plan>, grouping: Grouping, bytes: &[u8]) -> Result<(Self, bool, f64), StateError> {
+        let mut from = Reader::begin::<T>(plan, bytes)?;
+        let told = from.whole()? == 1;
+        let mut seconds = [0.0];
+        from.numbers(&mut seconds)?;
+        let mut swarm = Self::begin(plan, grouping)?;
+        swarm.read(&mut from)?;
+        from.end()?;
+        if told {
+            swarm.weigh_again();
+        }
+        Ok((swarm, told, seconds[0]))
+    }
+
     /// Writes down everything that the coming steps depend on.
-    pub fn write(&self, to: &mut Writer) {
+    fn write(&self, to: &mut Writer) {
         to.count(self.ensemble.len());
         to.numbers(self.ensemble.rows().as_slice());
         to.numbers(&self.energies);
@@ -244,7 +268,7 @@ impl<T: Scalar> Swarm<T> {
     }
 
     /// Goes where a run was that had the same plan.
-    pub fn read(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+    fn read(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let plan = self.plan.clone();
         let particles = from.count()?;
         if particles == 0 || particles > plan.config.particles {
@@ -285,7 +309,7 @@ impl<T: Scalar> Swarm<T> {
     }
 
     /// Finds again what follows from positions, energies and alpha.
-    pub fn weigh_again(&mut self) {
+    fn weigh_again(&mut self) {
         self.survey_and_weigh(Some(self.alpha));
         merge(self.alpha, &self.partials, &mut self.total);
     }

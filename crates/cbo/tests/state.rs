@@ -1,8 +1,8 @@
-//! A run step by step is the run of `solve`, bit by bit, also when it is saved and loaded on the way.
+//! Runs step by step, and runs that are saved and go on later, are the run of `solve`, bit by bit.
 
 use cbo::{
     Alpha, AskTell, CboConfig, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport, StopReason, Update,
-    from_fn, solve,
+    from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
 
@@ -108,6 +108,39 @@ fn a_run_goes_on_beyond_its_stop_and_with_a_larger_budget() {
     }
     let whole = solve(&longer, &from_fn(DIM, bumpy), &mut ()).expect("a run");
     assert_eq!(run.report().ensemble.rows().as_slice(), whole.ensemble.rows().as_slice());
+}
+
+#[test]
+fn a_run_that_is_resumed_is_the_same_run() {
+    for config in variants() {
+        let mut states = Vec::new();
+        let mut solved = Vec::new();
+        let keep = |step: &StepReport<'_, f64>| {
+            states.push(step.state());
+            ControlFlow::Continue(())
+        };
+        let whole = solve(&config, &from_fn(DIM, bumpy), &mut (keep, watch(&mut solved))).expect("a run");
+        for (step, state) in states.iter().enumerate() {
+            let (config, mut seen) = (CboConfig { threads: 1 + step % 2, ..config.clone() }, Vec::new());
+            let again = match step % 3 {
+                0 => resume(&config, &from_fn(DIM, bumpy).costly(), &mut watch(&mut seen), state),
+                _ => resume(&config, &from_fn(DIM, bumpy), &mut watch(&mut seen), state),
+            };
+            let again = again.expect("a run");
+            assert!(seen == solved[step + 1..], "from step {step}: {config:?}");
+            assert_eq!((again.stop, again.evaluations, &again.best), (whole.stop, whole.evaluations, &whole.best));
+            assert_eq!(again.consensus, whole.consensus);
+        }
+    }
+}
+
+#[test]
+fn a_state_that_waits_for_energies_cannot_be_resumed() {
+    let config = variants().remove(0);
+    let mut run = AskTell::<f64>::new(&config, DIM).expect("a run");
+    run.ask();
+    let refused = resume(&config, &from_fn(DIM, bumpy::<f64>), &mut (), &run.save());
+    assert!(matches!(refused, Err(StateError::NotTold)));
 }
 
 fn some_state(config: &CboConfig) -> Vec<u8> {
