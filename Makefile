@@ -3,7 +3,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit examples licences build figures bench compare python python-if-there fuzz book clean
+.PHONY: test tools format lint docs unit examples licences build figures bench compare python models python-if-there fuzz book clean
 
 test: tools format lint docs unit examples licences python-if-there build
 
@@ -47,12 +47,17 @@ python-if-there:
 	@if $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null; then $(MAKE) --no-print-directory python; \
 	  else echo "left out: make python (needs python3 with venv; on Debian and Ubuntu: apt-get install python3-venv)"; fi
 
-# Model files, read by Python's own safetensors package and evaluated in NumPy.
+# The package: its wheel, installed in a fresh virtual environment and tested there.
 PYTHON ?= python3
-python: VENV := $(or $(CARGO_TARGET_DIR),target)/python
-python: MODELS := $(VENV)/models
-python: OTHER := conv 4x5, relu, bn, pool 2, conv 5x3, relu, conv 2x3 shared, bn, pool 2, dense 20, relu, bn, dense 10
-python:
+export PYTHON
+python: models
+	sh python/test.sh
+
+# Model files, read by Python's own safetensors package and evaluated in NumPy.
+models: VENV := $(or $(CARGO_TARGET_DIR),target)/python
+models: MODELS := $(VENV)/models
+models: OTHER := conv 4x5, relu, bn, pool 2, conv 5x3, relu, conv 2x3 shared, bn, pool 2, dense 20, relu, bn, dense 10
+models:
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
@@ -74,7 +79,8 @@ bench:
 	$(CARGO) run --release --locked -- bench
 
 compare:
-	python3 benches/compare_cbxpy.py
+	$(PYTHON) benches/compare_cbxpy.py
+	$(PYTHON) benches/compare_python.py
 
 # The pictures in the README and the guide.
 figures: FIGURES := $(shell mktemp -d)

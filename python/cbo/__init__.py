@@ -1,0 +1,52 @@
+"""Consensus-based optimization: a swarm of particles agrees on where the global minimum is, no gradient needed.
+
+>>> import cbo
+>>> result = cbo.minimize(lambda x: (x[0] - 1) ** 2 + (x[1] + 2) ** 2, bounds=[(-5, 5), (-5, 5)], seed=1)
+>>> [round(float(v), 3) for v in result.x]
+[1.0, -2.0]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import problems
+from ._lib import __version__
+from ._minimize import minimize
+from ._optimizer import Optimizer
+from ._result import OptimizeResult
+from ._success import SuccessRate, success_rate
+from ._theory import Theory, theory
+
+if TYPE_CHECKING:
+    from . import optuna, plot, scipy, torch
+
+__all__ = [
+    "OptimizeResult",
+    "Optimizer",
+    "SuccessRate",
+    "Theory",
+    "__version__",
+    "minimize",
+    "optuna",
+    "plot",
+    "problems",
+    "scipy",
+    "success_rate",
+    "theory",
+    "torch",
+]
+
+# Imported when they are first used: `import cbo` needs NumPy only.
+_LAZY = ("optuna", "plot", "scipy", "torch")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"cbo.{name}")
+    raise AttributeError(f"module 'cbo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,209 @@
+"""``cbo.minimize``: one run from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _lib, _progress, _space
+from ._evaluate import Evaluator
+from ._options import Options, checked
+from ._result import OptimizeResult, result_of, step_of
+from ._values import convert
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._evaluate_futures import Executor
+
+_KEYWORDS = (
+    "args",
+    "bounds",
+    "callback",
+    "max_evaluations",
+    "particles",
+    "progress",
+    "retries",
+    "seed",
+    "spread",
+    "timeout",
+    "vectorized",
+    "workers",
+    "x0",
+)
+
+
+def minimize(
+    fun: Callable[..., Any],
+    bounds: Any = None,
+    x0: ArrayLike | None = None,
+    *,
+    args: tuple[Any, ...] = (),
+    spread: ArrayLike | None = None,
+    particles: int | None = None,
+    max_evaluations: int | None = None,
+    seed: int | None = None,
+    vectorized: bool = False,
+    workers: int | Callable[..., Iterable[Any]] | Executor = 1,
+    timeout: float | None = None,
+    retries: int = 0,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    progress: bool | Literal["force"] = False,
+    **options: Unpack[Options],
+) -> OptimizeResult:
+    """Minimises a function by a swarm of particles that agrees on where the global minimum is.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args) -> float`` of a point of shape (d,), or a problem of `cbo.problems`, which is evaluated in Rust.
+        NaN is a failed evaluation and infinity an infeasible point; both are counted and have no weight.
+    bounds : sequence of (low, high) or object with ``lb`` and ``ub``, optional
+        Where the swarm starts and stays, as ``scipy.optimize`` takes it. May be left out for a built-in problem, which has
+        a domain, and with `x0`.
+    x0 : array, optional
+        One point, around which the particles start, normal with standard deviation `spread`; or an array of shape (N, d)
+        with a point for each of N particles.
+    args : tuple, optional
+        Further arguments of `fun`.
+    spread : float or array, optional
+        Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds' width if left
+        out; without finite bounds it is needed.
+    particles : int, optional
+        Number of particles.
+    max_evaluations : int, optional
+        Stop before more evaluations than this are spent. (See `cbo.OptimizeResult` for ``steps`` and other ends.)
+    seed : int, optional
+        Seed of everything random. Without it one is drawn, and told in the result.
+    vectorized : bool, optional
+        Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,). The points are a
+        read-only view of the engine's memory: copy what is to be kept. (Keeping it is safe, but then the run copies.)
+    workers : int, callable or executor, optional
+        Where `fun` is evaluated: so many processes (-1: one a core), a map-like callable, or an object with ``submit``.
+        The result does not depend on it.
+    timeout : float, optional
+        Seconds that one evaluation may take elsewhere; then it has failed.
+    retries : int, optional
+        How often an evaluation is repeated whose worker died or took too long.
+    callback : callable, optional
+        Called after each step with an `OptimizeResult` of the run so far. The run stops if it raises StopIteration or
+        returns True.
+    progress : bool or "force", optional
+        One line of progress on stderr, if that is a terminal (or in any case).
+    **options
+        Settings of the engine: ``lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick, freeze,
+        bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter, stagnation, threads, strict,
+        precision``. The guide says what they mean.
+
+    Returns
+    -------
+    OptimizeResult
+        The best point ``x``, its value ``fun``, and more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that cannot be used, or if `fun` does not return a number.
+    RuntimeError
+        If no particle has a finite value, or an evaluation failed in a ``strict`` run.
+    KeyboardInterrupt
+        With what was found so far as its attribute ``result``.
+
+    Examples
+    --------
+    A function of your own:
+
+    >>> import numpy as np
+    >>> import cbo
+    >>> def rosenbrock(x):
+    ...     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    >>> result = cbo.minimize(rosenbrock, bounds=[(-2, 2), (-1, 3)], seed=1)
+    >>> bool(np.allclose(result.x, [1, 1], atol=0.01))
+    True
+
+    All points at once, which is much faster in NumPy:
+
+    >>> def rastrigin(x):
+    ...     return np.sum(x**2 + 2.5 * (1 - np.cos(2 * np.pi * x)), axis=1)
+    >>> result = cbo.minimize(rastrigin, bounds=[(-5.12, 5.12)] * 4, vectorized=True, seed=1)
+    >>> result.fun < 1e-6
+    True
+
+    A built-in function, options of the engine, a limit:
+
+    >>> result = cbo.minimize(cbo.problems.ackley(10), particles=200, alpha="ess:0.1", max_evaluations=20_000, seed=1)
+    >>> result.nfev <= 20_000, result.stop
+    (True, 'evaluations')
+    """
+    if not callable(fun):
+        raise TypeError(f"fun = {fun!r:.60}: must be a function of a point")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback = {callback!r:.60}: must be a function of the result so far")
+    problem = fun if isinstance(fun, _lib.Problem) else None
+    settings = run_settings(options, particles, max_evaluations, seed)
+    dim = _space.settle(problem, bounds, x0, spread, settings)
+    _lib.check(dim, settings)
+    arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    line = _progress.wanted(progress)
+    listeners: Any = {"callback": _told(callback, settings["seed"]), "progress": line}
+    elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
+    try:
+        if problem is not None and not elsewhere and not arguments:
+            raw = _lib.minimize_problem(problem, settings, **listeners)
+        elif not elsewhere:
+            raw = _lib.minimize_function(
+                fun, dim, settings, args=arguments, vectorized=bool(vectorized), convert=convert, **listeners
+            )
+        else:
+            place = Evaluator(
+                fun, args=arguments, vectorized=vectorized, workers=workers, timeout=timeout, retries=retries
+            )
+            with place:
+                raw = _lib.minimize_function(
+                    _own_points(place), dim, settings, args=(), vectorized=True, convert=convert, **listeners
+                )
+    except KeyboardInterrupt as interrupt:
+        found = getattr(interrupt, "result", None)
+        if isinstance(found, dict):
+            interrupt.result = result_of(found, settings["seed"])  # type: ignore[attr-defined]
+        raise
+    finally:
+        if line is not None:
+            line.close()
+    return result_of(raw, settings["seed"])
+
+
+def run_settings(
+    options: Any, particles: int | None, max_evaluations: int | None, seed: int | None
+) -> dict[str, Any]:
+    """The settings of a run, except where it takes place."""
+    settings = checked(options, *_KEYWORDS)
+    if particles is not None:
+        settings["particles"] = particles
+    settings["max_evaluations"] = max_evaluations
+    settings["seed"] = _space.fresh_seed() if seed is None else seed
+    return settings
+
+
+def _own_points(place: Evaluator) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+    """Workers get memory that outlives the call."""
+    return lambda points: place(points.copy())
+
+
+def _told(
+    callback: Callable[[OptimizeResult], Any] | None, seed: int
+) -> Callable[[dict[str, Any]], bool] | None:
+    if callback is None:
+        return None
+
+    def told(raw: dict[str, Any]) -> bool:
+        try:
+            answer = callback(step_of(raw, seed))
+        except StopIteration:
+            return True
+        return answer is not None and bool(answer)
+
+    return told

@@ -1,0 +1,278 @@
+"""``cbo.Optimizer``: the same run with the loop in your hands."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _lib, _saved, _space
+from ._minimize import run_settings
+from ._result import OptimizeResult, result_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+
+class Optimizer:
+    """A run that asks for points and is told their values.
+
+    It goes through the same steps as `cbo.minimize` with the same settings, seed and values. The consensus point itself is
+    never asked for, so ``consensus_fun`` of the result is NaN.
+
+    Parameters
+    ----------
+    bounds, x0, spread, particles, max_evaluations, seed, **options
+        As for `cbo.minimize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cbo
+    >>> optimizer = cbo.Optimizer(bounds=[(-5, 5)] * 2, particles=100, seed=1)
+    >>> while not optimizer.done:
+    ...     x = optimizer.ask()
+    ...     optimizer.tell(x, np.sum((x - 1) ** 2, axis=1))
+    >>> bool(np.allclose(optimizer.result().x, 1, atol=1e-3))
+    True
+
+    Values may come in any order and in pieces, NaN for those that failed:
+
+    >>> optimizer = cbo.Optimizer(bounds=[(-5, 5)] * 2, particles=4, seed=1)
+    >>> x = optimizer.ask()
+    >>> optimizer.tell(x[2:], [3.0, float("nan")])
+    >>> optimizer.step, len(optimizer.ask())
+    (0, 2)
+    >>> optimizer.tell(x[:2], [1.0, 2.0])
+    >>> optimizer.ask().shape, optimizer.step, optimizer.result().failed_evaluations
+    ((4, 2), 1, 1)
+    """
+
+    def __init__(
+        self,
+        bounds: Any = None,
+        x0: ArrayLike | None = None,
+        *,
+        spread: ArrayLike | None = None,
+        particles: int | None = None,
+        max_evaluations: int | None = None,
+        seed: int | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        settings = run_settings(options, particles, max_evaluations, seed)
+        dim = _space.settle(None, bounds, x0, spread, settings)
+        self._begin(dim, settings, _lib.Run(dim, settings), {})
+
+    def _begin(
+        self, dim: int, settings: dict[str, Any], run: _lib.Run, earlier: dict[str, NDArray[Any]]
+    ) -> None:
+        self._dim, self._settings, self._run = dim, settings, run
+        # The history before the run was loaded, which the engine does not have.
+        self._earlier = earlier
+        self._error: str | None = None
+        self._asked: NDArray[Any] | None = None
+        self._values: NDArray[np.float64] = np.empty(0)
+        self._told: NDArray[np.bool_] = np.empty(0, dtype=bool)
+        self._places: dict[bytes, list[int]] | None = None
+
+    @property
+    def step(self) -> int:
+        """The step of the points last asked for, from 0."""
+        return self._run.step
+
+    @property
+    def stop(self) -> str:
+        """Why the run has ended (see `cbo.OptimizeResult`); empty while it goes on."""
+        return self._run.stopped or ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended."""
+        return self._run.stopped is not None
+
+    def ask(self) -> NDArray[Any]:
+        """The points of this step that have no value yet, one a row, in an array of your own.
+
+        Raises
+        ------
+        RuntimeError
+            If the run has ended.
+        """
+        self._check_alive()
+        if self._asked is None:
+            self._ask()
+        points: NDArray[Any] = self._points()[~self._told]
+        return points
+
+    def _ask(self) -> None:
+        self._asked = self._run.ask()
+        self._values = np.full(len(self._asked), np.nan)
+        self._told = np.zeros(len(self._asked), dtype=bool)
+        self._places = None
+
+    def _points(self) -> NDArray[Any]:
+        if self._asked is None:
+            raise RuntimeError("tell before ask: there are no points that wait for values")
+        return self._asked
+
+    def _check_alive(self) -> None:
+        if self._error is not None:
+            raise RuntimeError(f"the run has ended with an error: {self._error}")
+        if self.done:
+            raise RuntimeError(f"the run has ended ({self.stop}); result() has what it found")
+
+    def tell(self, x: ArrayLike, f: ArrayLike) -> None:
+        """Takes the values of points that were asked for: all or some, in any order.
+
+        Parameters
+        ----------
+        x : array of shape (n, d) or (d,)
+            Points of the last `ask`, unchanged.
+        f : array of shape (n,) or float
+            Their values; NaN for an evaluation that failed, infinity for an infeasible point.
+
+        Raises
+        ------
+        ValueError
+            If a point was not asked for, or was told another value before. Nothing is taken then.
+        RuntimeError
+            If nothing was asked for, or if no point of the step has a finite value.
+        """
+        self._check_alive()
+        asked = self._points()
+        points, values = self._read(x, f)
+        # The usual case, all that was asked for in its order, needs no search.
+        rest = np.flatnonzero(~self._told)
+        if len(points) == len(rest) and points.tobytes() == asked[rest].tobytes():
+            places = rest
+        else:
+            places = self._find(points, values)
+        self._values[places] = values
+        self._told[places] = True
+        if self._told.all():
+            self._finish_step()
+
+    def _read(self, x: ArrayLike, f: ArrayLike) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        given = _space.numbers("x", x)
+        values = _space.numbers("f", f)
+        if given.ndim == 1 and values.ndim == 0:
+            given, values = given[None, :], values[None]
+        if given.ndim != 2 or given.shape[1] != self._dim:
+            raise ValueError(f"x has the shape {given.shape}: points are rows of {self._dim} numbers")
+        if values.shape != (len(given),):
+            raise ValueError(f"f has the shape {values.shape}: {len(given)} points have {len(given)} values")
+        return np.ascontiguousarray(given, dtype=self._points().dtype), values
+
+    def _find(self, points: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Where the points stand. Equal points take their values one after the other."""
+        if self._places is None:
+            self._places = defaultdict(list)
+            for place, row in enumerate(self._points()):
+                self._places[row.tobytes()].append(place)
+        found, taken = [], self._told.copy()
+        told = self._values.copy()
+        for index, (point, value) in enumerate(zip(points, values, strict=True)):
+            places = self._places.get(point.tobytes())
+            if not places:
+                raise ValueError(f"x[{index}] = {point!s:.80} is not one of the points last asked for")
+            free = [place for place in places if not taken[place]]
+            if not free:
+                same = [place for place in places if told[place] == value or np.isnan(told[place]) and np.isnan(value)]
+                if not same:
+                    before = told[places[0]]
+                    raise ValueError(f"x[{index}] has the value {before!r} already, and is now told {value!r}")
+                free = same
+            found.append(free[0])
+            taken[free[0]], told[free[0]] = True, value
+        return np.array(found, dtype=np.intp)
+
+    def _finish_step(self) -> None:
+        values, self._asked = self._values, None
+        try:
+            self._run.tell(values)
+        except RuntimeError as error:
+            self._error = str(error)
+            raise
+
+    def result(self) -> OptimizeResult:
+        """What the run has found so far.
+
+        Values of a step count when all of them are told. ``success`` and ``stop`` tell whether it is over.
+        """
+        raw = self._run.result()
+        if raw["nfev"] == 0:
+            raw["x"][:] = np.nan
+            raw["consensus"][:] = np.nan
+        if self._earlier:
+            history = raw["history"]
+            raw["history"] = {key: np.concatenate([self._earlier[key], history[key]]) for key in history}
+        return result_of(raw, self._settings["seed"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the whole state to a file, from which `load` goes on bit by bit.
+
+        The file is complete or not there: an interrupted save leaves the one before. Values told of an unfinished step are
+        in it.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import cbo
+        >>> optimizer = cbo.Optimizer(bounds=[(-1, 1)], particles=3, seed=1)
+        >>> x = optimizer.ask()
+        >>> optimizer.tell(x[1], 0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     optimizer.save(os.path.join(folder, "run.cbo"))
+        ...     again = cbo.Optimizer.load(os.path.join(folder, "run.cbo"))
+        >>> bool((again.ask() == optimizer.ask()).all()), len(again.ask())
+        (True, 2)
+        """
+        _saved.write(Path(path), self._to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Optimizer:
+        """Goes on where `save` was called.
+
+        Raises
+        ------
+        ValueError
+            If the file is not one of `save`, or is damaged.
+        """
+        try:
+            return cls._from_bytes(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"path = {str(path)!r}: {error}") from None
+
+    def _to_bytes(self) -> bytes:
+        half = {} if self._asked is None else {"values": self._values, "told": self._told}
+        history = {f"history.{key}": column for key, column in self.result()["history"].items()}
+        state = np.frombuffer(self._run.save(), dtype=np.uint8)
+        return _saved.pack(self._dim, self._settings, {**half, **history, "state": state}, self._error)
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> Optimizer:
+        dim, settings, arrays, error = _saved.unpack(data)
+        optimizer = cls.__new__(cls)
+        history = {key.removeprefix("history."): column for key, column in arrays.items() if "." in key}
+        try:
+            run = _lib.Run.load(dim, settings, arrays["state"].tobytes())
+        except (TypeError, KeyError):
+            raise ValueError("this is not a saved optimizer, or it is damaged") from None
+        optimizer._begin(dim, settings, run, history)
+        optimizer._error = error
+        if "told" in arrays:
+            optimizer._ask()
+            optimizer._values, optimizer._told = arrays["values"].copy(), arrays["told"].copy()
+        return optimizer
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return Optimizer._from_bytes, (self._to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<cbo.Optimizer: {self._dim} dimensions, step {self.step}{', ' + self.stop if self.done else ''}>"

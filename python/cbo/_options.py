@@ -1,0 +1,84 @@
+"""The options of a run, which are the settings of the engine by their names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Options(TypedDict, total=False):
+    """Settings of the engine. What is left out has the engine's default; ``None`` turns off what can be off.
+
+    ``lambda`` is a word of Python: write ``lambda_``, or pass ``**{"lambda": 1.0}``.
+    """
+
+    lambda_: float
+    """Drift towards the consensus point."""
+    sigma: float | str
+    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"`` or ``"log:START[,step|epoch]"``."""
+    alpha: float | str
+    """Weight parameter: a number, ``inf``, ``"ess:ETA"``, ``"geometric:..."`` or ``"log:..."``."""
+    dt: float
+    """Time step."""
+    diffusion: Literal["anisotropic", "isotropic"]
+    """Kind of noise."""
+    scheme: Literal["euler-maruyama", "drift-first"]
+    """Time discretisation."""
+    init: str
+    """Where particles start: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``, if neither bounds nor x0 say it."""
+    batch: int | None
+    """Particles evaluated in a step, a divisor of their number; all if ``None``."""
+    update: Literal["full", "partial"]
+    """Which particles move when ``batch`` is given."""
+    kick: float | None
+    """Kicks the swarm by plain noise when the consensus point moved less than this."""
+    freeze: ArrayLike | Literal["minimiser"] | None
+    """A consensus point that does not move, for tests of the theory."""
+    bound_handling: Literal["reflect", "clip", "none"]
+    """What happens at the bounds; with ``"none"`` they serve for the start only."""
+    epoch_steps: int | None
+    """Steps in an epoch; one round of particle batches if ``None``."""
+    reduction: str | None
+    """Shrinks the swarm with its variance, once an epoch: ``"on"``, ``"STRENGTH,LEAST"`` or ``None``."""
+    steps: int | None
+    """Stop after so many steps."""
+    time: float | None
+    """Stop at this time of the dynamics, a multiple of dt."""
+    max_seconds: float | None
+    """Stop after so many seconds."""
+    target: float | None
+    """Stop when a value this low is found."""
+    diameter: float | None
+    """Stop when the swarm is smaller than this, in the maximum norm."""
+    stagnation: int | None
+    """Stop when the best value did not improve over so many steps."""
+    threads: int
+    """Threads of the engine; 0 for one a core. The result does not depend on it."""
+    strict: bool
+    """Makes the first failed evaluation (NaN) an error."""
+    precision: Literal["f32", "f64"]
+    """Precision of positions and energies."""
+
+
+def checked(options: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """The options by their names, or a TypeError that knows the nearest one.
+
+    ``others`` are keywords that the caller takes besides, so that they can be suggested.
+    """
+    known = Options.__annotations__
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        own = "lambda_" if name == "lambda" else name
+        if own not in known:
+            near = difflib.get_close_matches(name, [*known, *others], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(sorted(known))}"
+            raise TypeError(f"unknown keyword {name!r}; {hint}")
+        if own in found:
+            raise TypeError("lambda is given twice, as 'lambda' and as 'lambda_'")
+        # The engine reads numbers of Python; those of NumPy may be arrays of no dimension.
+        found[own] = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    return found

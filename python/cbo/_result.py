@@ -1,0 +1,167 @@
+"""The result of a run: attributes and a dictionary at once, as scipy's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Why a run ended: scipy's status (0 is success), and a sentence.
+_ENDINGS: dict[str, tuple[int, str]] = {
+    "target": (0, "The target value is reached."),
+    "diameter": (0, "The swarm has contracted."),
+    "stagnation": (0, "The best value no longer improves."),
+    "steps": (1, "All steps are done."),
+    "evaluations": (1, "The evaluations allowed are spent."),
+    "seconds": (1, "The time allowed is up."),
+    "interrupt": (2, "The run was interrupted."),
+    "": (3, "The run goes on."),
+    "observer": (99, "The callback stopped the run."),
+}
+
+
+class AttributeDict(dict[str, Any]):
+    """A dictionary whose keys are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __dir__(self) -> list[str]:
+        return [*self, *super().__dir__()]
+
+    def copy(self) -> AttributeDict:
+        """A copy of the same kind."""
+        return type(self)(self)
+
+    def __repr__(self) -> str:
+        if not self:
+            return f"{type(self).__name__}()"
+        width = max(map(len, self)) + 1
+        return "\n".join(f"{name:>{width}}: {_shown(value, width + 2)}" for name, value in self.items())
+
+
+def _shown(value: Any, indent: int) -> str:
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        return f"array of shape {value.shape}"
+    if isinstance(value, np.ndarray):
+        with np.printoptions(precision=4, threshold=12, linewidth=100 - indent):
+            return str(value).replace("\n", "\n" + " " * indent)
+    if isinstance(value, dict) and not isinstance(value, AttributeDict):
+        return "{" + ", ".join(map(str, value)) + "}"
+    return f"{value:.10g}" if isinstance(value, float) else str(value).replace("\n", "\n" + " " * indent)
+
+
+class OptimizeResult(AttributeDict):
+    """What a run found. Every entry is an attribute and a key, as in ``scipy.optimize.OptimizeResult``.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best point ever evaluated.
+    fun : float
+        Its value.
+    nfev, nit : int
+        Evaluations and steps.
+    success : bool
+        Whether the run ended because the swarm contracted, a target was reached or the best value no longer improved,
+        and not because something (steps, evaluations, time) ran out.
+    status : int
+        0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 99 stopped by the callback.
+    message : str
+        The same in words.
+    stop : str
+        Why the run ended: ``target``, ``diameter``, ``stagnation``, ``steps``, ``evaluations``, ``seconds``,
+        ``observer`` (the callback) or ``interrupt``; empty while it goes on.
+    consensus : ndarray
+        The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated).
+    population, population_energies : ndarray
+        The swarm at the end, one particle a row (read-only), and the energies; NaN for particles that the last step did
+        not evaluate.
+    history : dict of ndarray
+        ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64 dimensions
+        ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to 1000 coordinates, every
+        4th of one of up to 16384, every 16th of a larger one.
+    failed_evaluations, infeasible_evaluations : int
+        Evaluations that gave NaN, and that gave infinity.
+    alpha, sigma : float
+        The last ones used.
+    seed : int
+        The seed with which the run can be repeated.
+    time, seconds : float
+        Time of the dynamics, and time that the run took.
+
+    Examples
+    --------
+    >>> import cbo
+    >>> result = cbo.minimize(lambda x: (x[0] - 1) ** 2, bounds=[(-3, 3)], seed=1)
+    >>> result.success, result["stop"], round(float(result.x[0]), 3)
+    (True, 'diameter', 1.0)
+    """
+
+    x: NDArray[np.float64]
+    fun: float
+    nfev: int
+    nit: int
+    success: bool
+    status: int
+    message: str
+    stop: str
+    consensus: NDArray[np.float64]
+    consensus_fun: float
+    population: NDArray[Any]
+    population_energies: NDArray[Any]
+    history: dict[str, NDArray[Any]]
+    failed_evaluations: int
+    infeasible_evaluations: int
+    alpha: float
+    sigma: float
+    seed: int
+    time: float
+    seconds: float
+
+    def copy(self) -> OptimizeResult:
+        """A copy, of which the arrays are shared."""
+        return OptimizeResult(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draws best value and spread of the swarm over the evaluations (needs matplotlib).
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure if left out.
+        """
+        from . import plot
+
+        return plot.history(self, ax=ax)
+
+
+_FIRST = ("message", "success", "status", "stop", "fun", "x", "nit", "nfev")
+
+
+def result_of(raw: dict[str, Any], seed: int) -> OptimizeResult:
+    """The result from what the engine tells."""
+    status, message = _ENDINGS[raw["stop"]]
+    entries = {**raw, "success": status == 0, "status": status, "message": message, "seed": seed}
+    return OptimizeResult({name: entries.pop(name) for name in _FIRST} | entries)
+
+
+def step_of(raw: dict[str, Any], seed: int) -> OptimizeResult:
+    """The result so far, for a callback."""
+    return OptimizeResult(raw | {"seed": seed})

@@ -1,0 +1,75 @@
+"""The file of a saved optimizer: its settings and arrays in one NumPy archive, written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FORMAT = "cbo optimizer"
+_VERSION = 1
+
+
+def pack(dim: int, settings: dict[str, Any], arrays: dict[str, NDArray[Any]], error: str | None) -> bytes:
+    """The bytes of the file."""
+    plain = {key: value for key, value in settings.items() if not isinstance(value, np.ndarray)}
+    large = {f"settings.{key}": value for key, value in settings.items() if isinstance(value, np.ndarray)}
+    head = {"format": _FORMAT, "version": _VERSION, "dim": dim, "settings": plain, "error": error}
+    buffer = io.BytesIO()
+    members: dict[str, Any] = {"head": np.array(json.dumps(head, default=_plain)), **large, **arrays}
+    np.savez(buffer, **members)
+    return buffer.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as numbers of Python, for JSON."""
+    return value.item()
+
+
+Saved = tuple[int, dict[str, Any], dict[str, NDArray[Any]], "str | None"]
+
+
+def unpack(data: bytes) -> Saved:
+    """Dimension, settings, arrays and error from the bytes of the file."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = dict(archive)
+        head = json.loads(str(arrays.pop("head")))
+        settings = head["settings"] | {
+            key.removeprefix("settings."): arrays.pop(key) for key in list(arrays) if key.startswith("settings.")
+        }
+        found, version, dim, error = head["format"], int(head["version"]), int(head["dim"]), head["error"]
+    except Exception:  # other bytes can go wrong in any way that NumPy, zip and JSON know
+        found, version = "", 0
+    if found != _FORMAT:
+        raise ValueError("this is not a saved optimizer, or it is damaged")
+    if version > _VERSION:
+        raise ValueError(f"it has version {version}; this package reads up to {_VERSION}, use a newer one")
+    return dim, settings, arrays, error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Writes a file beside the old one and lets it take its place: whoever reads finds either, whole."""
+    handle, name = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    if os.name == "posix":
+        # The new name is safe only when the folder is written, too.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,166 @@
+"""``cbo.success_rate``: how often a minimum is found, over many seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _lib, _space
+from ._minimize import minimize, run_settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+
+@dataclass(frozen=True, repr=False)
+class SuccessRate:
+    """How often runs with different seeds found a minimum.
+
+    Attributes
+    ----------
+    rate : float
+        Successes divided by runs.
+    low, high : float
+        Ends of the 95 % Wilson interval of the rate.
+    successes, runs : int
+        The counts.
+    fun, distance, nfev, nit : ndarray
+        Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm (NaN if no
+        minimiser is known), evaluations, steps.
+    seed : int
+        Seed of the first run; the others follow.
+    """
+
+    rate: float
+    low: float
+    high: float
+    successes: int
+    runs: int
+    fun: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    nfev: NDArray[np.int64]
+    nit: NDArray[np.int64]
+    seed: int
+
+    @property
+    def median_nfev(self) -> float:
+        """The median of the evaluations."""
+        return float(np.median(self.nfev))
+
+    def __repr__(self) -> str:
+        return (
+            f"<success in {self.successes} of {self.runs} runs: {100 * self.rate:.1f} %, "
+            f"95 % Wilson interval {100 * self.low:.1f} % to {100 * self.high:.1f} %>"
+        )
+
+
+def wilson(successes: int, runs: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a rate.
+
+    >>> [round(end, 4) for end in wilson(8, 10)]
+    [0.4902, 0.9433]
+    """
+    z = 1.959963984540054
+    rate = successes / runs
+    centre, scale = rate + z * z / (2 * runs), 1 + z * z / runs
+    half = z * math.sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs))
+    # At the ends the interval ends exactly, whatever the rounding.
+    low = 0.0 if successes == 0 else (centre - half) / scale
+    high = 1.0 if successes == runs else (centre + half) / scale
+    return low, high
+
+
+def success_rate(
+    fun: Callable[..., Any],
+    bounds: Any = None,
+    x0: ArrayLike | None = None,
+    *,
+    runs: int = 100,
+    tolerance: float = 0.25,
+    minimisers: ArrayLike | None = None,
+    minimum: float | None = None,
+    args: tuple[Any, ...] = (),
+    spread: ArrayLike | None = None,
+    particles: int | None = None,
+    max_evaluations: int | None = None,
+    seed: int = 0,
+    vectorized: bool = False,
+    **options: Unpack[Options],
+) -> SuccessRate:
+    """Measures how often a minimum is found, over runs with different seeds.
+
+    A run is a success if its best point lies nearer than `tolerance` to a minimiser, in the maximum norm, or, where only the
+    `minimum` is given, if its best value lies less than `tolerance` above it.
+
+    Parameters
+    ----------
+    fun : callable or problem
+        As for `cbo.minimize`. The minimisers of a built-in problem are known, and its runs are spread over the threads.
+    runs : int, optional
+        Number of runs; run r has the seed ``seed + r``.
+    tolerance : float, optional
+        Distance, or difference of values, below which a run is a success.
+    minimisers : array of shape (d,) or (n, d), optional
+        Where `fun` has its minimum.
+    minimum : float, optional
+        The least value of `fun`, instead of `minimisers`.
+    bounds, x0, args, spread, particles, max_evaluations, vectorized, **options
+        As for `cbo.minimize`.
+
+    Returns
+    -------
+    SuccessRate
+
+    Examples
+    --------
+    >>> import cbo
+    >>> cbo.success_rate(cbo.problems.sphere(2), particles=50, steps=100, runs=20)
+    <success in 20 of 20 runs: 100.0 %, 95 % Wilson interval 83.9 % to 100.0 %>
+    """
+    if isinstance(runs, bool) or not isinstance(runs, (int, np.integer)) or runs < 1:
+        raise ValueError(f"runs = {runs!r}: must be a whole number of at least 1")
+    if not (isinstance(tolerance, (int, float, np.number)) and 0 < tolerance < math.inf):
+        raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
+    if minimisers is not None and minimum is not None:
+        raise ValueError("minimisers and minimum both say what a success is; give one of them")
+    known = fun if isinstance(fun, _lib.Problem) else None
+    if known is not None and minimisers is None and not args:
+        settings = run_settings(options, particles, max_evaluations, seed)
+        _space.settle(known, bounds, x0, spread, settings)
+        raw = _lib.success_runs(known, settings, int(runs))
+    else:
+        if minimisers is None and minimum is None:
+            raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
+        place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
+        limits = dict(particles=particles, max_evaluations=max_evaluations)
+        raw = _runs(fun, int(runs), seed, minimisers, {**place, **limits, **options})
+    found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
+    successes = int(np.count_nonzero(found))
+    return SuccessRate(successes / runs, *wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed)
+
+
+def _runs(
+    fun: Callable[..., Any], runs: int, seed: int, minimisers: ArrayLike | None, keywords: dict[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Runs one after the other."""
+    results = [minimize(fun, seed=seed + run, **keywords) for run in range(runs)]
+    points = np.stack([result.x for result in results])
+    distance = np.full(runs, np.nan)
+    if minimisers is not None:
+        wanted = np.atleast_2d(_space.numbers("minimisers", minimisers))
+        if wanted.shape[1] != points.shape[1]:
+            raise ValueError(f"minimisers have the shape {wanted.shape}: a point has {points.shape[1]} coordinates")
+        distance = np.abs(points[:, None, :] - wanted[None, :, :]).max(axis=2).min(axis=1)
+    return {
+        "fun": np.array([result.fun for result in results]),
+        "distance": distance,
+        "nfev": np.array([result.nfev for result in results]),
+        "nit": np.array([result.nit for result in results]),
+    }

@@ -1,0 +1,74 @@
+"""What an objective returned, checked: the engine calls this for everything that is not plainly a float or a float array."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def _described(result: Any) -> str:
+    if isinstance(result, np.ndarray):
+        return f"an array of shape {result.shape} and dtype {result.dtype}"
+    if result is None:
+        return "None"
+    return f"{type(result).__name__} {result!r:.60}"
+
+
+def _where(step: int, row: int | None) -> str:
+    return f"in step {step}" if row is None else f"in step {step} for point {row}"
+
+
+def _missing(result: Any) -> str:
+    return " (is a return statement missing?)" if result is None else ""
+
+
+def convert(result: Any, step: int, row: int | None, points: NDArray[Any]) -> float | NDArray[np.float64]:
+    """The value of one point (``row`` given) or the values of all points, as floats.
+
+    Raises
+    ------
+    TypeError
+        If it is not made of real numbers.
+    ValueError
+        If there are too many or too few of them.
+    """
+    if row is None:
+        return _values(result, step, points)
+    if isinstance(result, numbers.Real):
+        return float(result)
+    array = _real(result, step, row, "a function of one point returns a float")
+    if array.size != 1:
+        raise ValueError(
+            f"fun returned {_described(result)} {_where(step, row)}: a function of one point returns a float; "
+            "with vectorized=True it is given all points at once"
+        )
+    return float(array.reshape(()))
+
+
+def _values(result: Any, step: int, points: NDArray[Any]) -> NDArray[np.float64]:
+    count = len(points)
+    right = f"a vectorized function returns an array of shape ({count},) for points of shape {points.shape}"
+    array = _real(result, step, None, right)
+    if array.shape != (count,):
+        raise ValueError(f"fun returned {_described(result)} {_where(step, None)}: {right}")
+    return np.ascontiguousarray(array)
+
+
+def _real(result: Any, step: int, row: int | None, right: str) -> NDArray[np.float64]:
+    """The result as an array of floats."""
+    problem = TypeError(f"fun returned {_described(result)} {_where(step, row)}: {right}{_missing(result)}")
+    try:
+        array = np.asarray(result)
+        if array.dtype == object and result is not None:
+            # Exact fractions and the like; None within a list is no number, though NumPy makes it NaN.
+            if any(not isinstance(item, numbers.Real) for item in array.ravel()):
+                raise problem
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise problem from None
+    if array.dtype.kind not in "fiub":
+        raise problem
+    return array.astype(np.float64, copy=False)

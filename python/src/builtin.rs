@@ -1,0 +1,183 @@
+//! Runs of a built-in problem: on a thread of their own and without the interpreter, while the calling thread listens for
+//! signals and calls back.
+
+use crate::driver::Listeners;
+use crate::errors;
+use crate::problem::Problem;
+use crate::settings::{self, Number, Precision};
+use crate::watch::{Moment, Watch};
+use cbo::{CboConfig, EvalError, Grouping, Objective, Observer, Rows, SolveError, StepContext, StepReport, solve};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the signals.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a run may take to end after its step; then it is cut off within it.
+const PATIENCE: Duration = Duration::from_millis(60);
+
+/// How the calling thread ends a run early.
+#[derive(Debug, Default)]
+pub struct Brake {
+    /// After the step.
+    pub soon: AtomicBool,
+    /// Within it.
+    pub now: AtomicBool,
+}
+
+impl Brake {
+    /// After the step, and within it if that takes longer than we have patience.
+    pub fn pull(&self, since: Instant) {
+        self.soon.store(true, Relaxed);
+        self.now.fetch_or(since.elapsed() > PATIENCE, Relaxed);
+    }
+}
+
+/// A problem that can be cut off.
+pub struct Braked<'a> {
+    /// The problem.
+    pub problem: &'a cbo_problems::Problem,
+    /// Its brake.
+    pub brake: &'a Brake,
+}
+
+impl<T: Number> Objective<T> for Braked<'_>
+where
+    cbo_problems::Problem: Objective<T>,
+{
+    fn dim(&self) -> usize {
+        self.problem.dim()
+    }
+
+    fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        if self.brake.now.load(Relaxed) {
+            return Err(EvalError::new("interrupted"));
+        }
+        self.problem.energies(at, rows, out)
+    }
+
+    fn grouping(&self) -> Grouping {
+        <cbo_problems::Problem as Objective<T>>::grouping(self.problem)
+    }
+}
+
+/// What the run tells the calling thread without being asked.
+#[derive(Default)]
+struct Gauge {
+    step: AtomicU64,
+    evaluations: AtomicU64,
+    best: AtomicU64,
+}
+
+/// The observer on the thread of the run.
+struct Remote<'a, T> {
+    watch: &'a mut Watch,
+    brake: &'a Brake,
+    gauge: &'a Gauge,
+    /// Steps go out here, if there is a callback; it closes with the run.
+    out: Sender<Moment<T>>,
+    /// Whether to stop comes back here, if there is a callback.
+    back: Option<Receiver<bool>>,
+}
+
+impl<T: Number> Observer<T> for Remote<'_, T> {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        let _ = self.watch.observe(step);
+        self.gauge.step.store(step.step, Relaxed);
+        self.gauge.evaluations.store(step.evaluations, Relaxed);
+        self.gauge.best.store(step.best.value.to_bits(), Relaxed);
+        let stopped = self.back.as_ref().is_some_and(|back| {
+            let sent = self.out.send(Moment::new(self.watch, step));
+            sent.is_err() || back.recv().unwrap_or(true)
+        });
+        if stopped || self.brake.soon.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Minimises a built-in problem: what the run found, as a dictionary. A KeyboardInterrupt carries it as `result`.
+#[pyfunction]
+#[pyo3(signature = (problem, settings, *, callback=None, progress=None))]
+pub fn minimize_problem<'py>(
+    py: Python<'py>,
+    problem: &Problem,
+    settings: &Bound<'py, PyDict>,
+    callback: Option<Bound<'py, PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (config, precision) = settings::read(settings)?;
+    let listeners = Listeners::new(callback, progress, &config, problem.inner.dim())?;
+    match precision {
+        Precision::F32 => run::<f32>(py, &problem.inner, &config, listeners),
+        Precision::F64 => run::<f64>(py, &problem.inner, &config, listeners),
+    }
+}
+
+fn run<'py, T: Number>(
+    py: Python<'py>,
+    problem: &cbo_problems::Problem,
+    config: &CboConfig,
+    mut listeners: Listeners<'py>,
+) -> PyResult<Bound<'py, PyDict>>
+where
+    cbo_problems::Problem: Objective<T>,
+{
+    let (brake, gauge) = (Brake::default(), Gauge::default());
+    let mut watch = Watch::new(problem.dim());
+    let (out, mut steps) = channel::<Moment<T>>();
+    let (answer, back) = channel();
+    let back = listeners.want_moments().then_some(back);
+    let mut failure: Option<(PyErr, Instant)> = None;
+    let outcome = std::thread::scope(|scope| {
+        let mut remote = Remote { watch: &mut watch, brake: &brake, gauge: &gauge, out, back };
+        let objective = Braked { problem, brake: &brake };
+        let worker = scope.spawn(move || solve(config, &objective, &mut remote));
+        loop {
+            let steps = &mut steps;
+            let news = py.detach(move || steps.recv_timeout(POLL));
+            let done = matches!(news, Err(RecvTimeoutError::Disconnected));
+            let result = match news {
+                Ok(moment) if failure.is_none() => listeners.step(py, moment).map(|stop| answer.send(stop).is_ok()),
+                Ok(_) => Ok(answer.send(true).is_ok()),
+                Err(_) => Ok(true),
+            };
+            let told = result.and_then(|_| py.check_signals()).and_then(|()| {
+                let best = f64::from_bits(gauge.best.load(Relaxed));
+                listeners.progress(gauge.step.load(Relaxed), best, gauge.evaluations.load(Relaxed))
+            });
+            if done {
+                // Too late to end the run, but not to be heard.
+                failure = failure.take().or(told.err().map(|error| (error, Instant::now())));
+                break;
+            }
+            if let Err(error) = told {
+                let _ = answer.send(true);
+                failure = failure.take().or(Some((error, Instant::now())));
+            }
+            if let Some((_, since)) = &failure {
+                brake.pull(*since);
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    let report = match outcome {
+        Ok(Ok(report)) => Some(report),
+        Ok(Err(SolveError::Evaluation { .. })) if failure.is_some() => None,
+        Ok(Err(error)) => return Err(failure.map_or_else(|| errors::of_run(&error), |(error, _)| error)),
+        Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a defect of cbo, please report it")),
+    };
+    if let Some(report) = &report {
+        watch.finish(report);
+    }
+    let stop = report.as_ref().map_or("observer", |report| report.stop.name());
+    let population = report.map(|report| (report.ensemble, report.energies));
+    let Some((error, _)) = failure else { return watch.result(py, stop, population) };
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        error.value(py).setattr("result", watch.result(py, "interrupt", population)?)?;
+    }
+    Err(error)
+}

@@ -1,0 +1,32 @@
+//! The binding below the Python package `cbo`: runs, problems and theory as functions and classes of the module `_lib`.
+//!
+//! It knows nothing of defaults or of how results are shown: the engine has the former, the package around it the latter.
+
+mod builtin;
+mod driver;
+mod errors;
+mod function;
+mod optimizer;
+mod problem;
+mod settings;
+mod success;
+mod theory;
+mod view;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The module.
+#[pymodule]
+fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<problem::Problem>()?;
+    module.add_class::<optimizer::Run>()?;
+    module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::check, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(driver::minimize_function, module)?)?;
+    module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
+    module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
+    module.add_function(wrap_pyfunction!(theory::theory, module)?)
+}

@@ -1,0 +1,176 @@
+//! A run whose loop is in Python: asked for points, told their energies, saved and loaded.
+
+use crate::errors;
+use crate::settings::{self, Number, Precision};
+use crate::watch::Watch;
+use cbo::{AskTell, CboConfig, RunReport, SolveError, StateError, StopReason};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A run in one precision.
+struct State<T> {
+    run: AskTell<T>,
+    watch: Watch,
+}
+
+impl<T: Number> State<T> {
+    fn begin(config: &CboConfig, dim: usize) -> Result<Self, SolveError> {
+        Ok(Self { run: AskTell::new(config, dim)?, watch: Watch::new(dim) })
+    }
+
+    fn load(config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
+        Ok(Self { run: AskTell::load(config, dim, bytes)?, watch: Watch::new(dim) })
+    }
+
+    fn tell(&mut self, energies: &[f64]) -> Result<Option<StopReason>, SolveError> {
+        let energies: Vec<T> = energies.iter().map(|&e| T::from_f64(e)).collect();
+        self.run.tell(&energies, &mut self.watch)
+    }
+
+    /// A copy of what there is to tell.
+    fn summary(&self) -> Summary<T> {
+        let mut report = self.run.report();
+        if !self.run.told() {
+            // The positions are already those of the next step.
+            report.energies.fill(T::from_f64(f64::NAN));
+        }
+        let mut watch = self.watch.clone();
+        watch.finish(&report);
+        Summary { watch, report, stop: self.run.stopped() }
+    }
+}
+
+/// A run so far.
+struct Summary<T> {
+    watch: Watch,
+    report: RunReport<T>,
+    stop: Option<StopReason>,
+}
+
+impl<T: Number> Summary<T> {
+    fn dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let stop = self.stop.map_or("", StopReason::name);
+        self.watch.result(py, stop, Some((self.report.ensemble, self.report.energies)))
+    }
+}
+
+/// The same thing in either precision.
+enum Either<A, B> {
+    F32(A),
+    F64(B),
+}
+
+/// The same for either precision.
+macro_rules! with {
+    ($either:expr, $state:ident => $value:expr) => {
+        match $either {
+            Either::F32($state) => $value,
+            Either::F64($state) => $value,
+        }
+    };
+}
+
+/// A run, step by step.
+#[pyclass(frozen, module = "cbo._lib")]
+pub struct Run {
+    dim: usize,
+    either: Mutex<Either<State<f32>, State<f64>>>,
+}
+
+impl Run {
+    /// The state. To be called without the interpreter: whoever has the lock may be waiting for it.
+    fn state(&self) -> MutexGuard<'_, Either<State<f32>, State<f64>>> {
+        self.either.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    fn new(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let (config, precision) = settings::read(settings)?;
+        let either = py.detach(|| match precision {
+            Precision::F32 => State::begin(&config, dim).map(Either::F32),
+            Precision::F64 => State::begin(&config, dim).map(Either::F64),
+        });
+        Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
+    }
+
+    /// Goes on from the bytes of `save`.
+    #[staticmethod]
+    fn load(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, state: &[u8]) -> PyResult<Self> {
+        let (config, precision) = settings::read(settings)?;
+        let either = py.detach(|| match precision {
+            Precision::F32 => State::load(&config, dim, state).map(Either::F32),
+            Precision::F64 => State::load(&config, dim, state).map(Either::F64),
+        });
+        Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_state(&e))?) })
+    }
+
+    /// The points of this step, in an array of their own.
+    fn ask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let points = py.detach(|| match &mut *self.state() {
+            Either::F32(state) => Either::F32(state.run.ask().as_slice().to_vec()),
+            Either::F64(state) => Either::F64(state.run.ask().as_slice().to_vec()),
+        });
+        fn rows<T: Number>(py: Python<'_>, values: Vec<T>, dim: usize) -> PyResult<Bound<'_, PyAny>> {
+            let count = values.len() / dim;
+            Ok(PyArray1::from_vec(py, values).reshape([count, dim])?.into_any())
+        }
+        with!(points, values => rows(py, values, self.dim))
+    }
+
+    /// Takes the energies of all points asked for; the reason if the run should end here.
+    fn tell(&self, py: Python<'_>, energies: PyReadonlyArray1<'_, f64>) -> PyResult<Option<&'static str>> {
+        let energies = energies.as_array().to_vec();
+        let told = py.detach(|| {
+            with!(&mut *self.state(), state => {
+                if state.run.told() {
+                    return Err(PyRuntimeError::new_err("tell without ask"));
+                }
+                let wanted = state.run.ask().len();
+                if energies.len() != wanted {
+                    return Err(PyValueError::new_err(format!("{} energies for {wanted} points", energies.len())));
+                }
+                state.tell(&energies).map_err(|e| errors::of_run(&e))
+            })
+        });
+        Ok(told?.map(StopReason::name))
+    }
+
+    /// The step of the points last asked for.
+    #[getter]
+    fn step(&self, py: Python<'_>) -> u64 {
+        py.detach(|| with!(&*self.state(), state => state.run.step()))
+    }
+
+    /// Whether the energies of this step are told.
+    #[getter]
+    fn told(&self, py: Python<'_>) -> bool {
+        py.detach(|| with!(&*self.state(), state => state.run.told()))
+    }
+
+    /// Why the run should end here, if it should.
+    #[getter]
+    fn stopped(&self, py: Python<'_>) -> Option<&'static str> {
+        py.detach(|| with!(&*self.state(), state => state.run.stopped())).map(StopReason::name)
+    }
+
+    /// The state as bytes.
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| with!(&*self.state(), state => state.run.save()));
+        PyBytes::new(py, &bytes)
+    }
+
+    /// The run so far, as a dictionary.
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = py.detach(|| match &*self.state() {
+            Either::F32(state) => Either::F32(state.summary()),
+            Either::F64(state) => Either::F64(state.summary()),
+        });
+        with!(summary, summary => summary.dict(py))
+    }
+}
