@@ -1,4 +1,5 @@
-"""Consensus-based optimization: a swarm of particles agrees on where the global minimum is, no gradient needed.
+"""Consensus-based optimization: a swarm of particles agrees on where the global minimum is, no gradient
+needed.
 
 >>> import cbo
 >>> result = cbo.minimize(lambda x: (x[0] - 1) ** 2 + (x[1] + 2) ** 2, bounds=[(-5, 5), (-5, 5)], seed=1)

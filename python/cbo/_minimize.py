@@ -59,44 +59,47 @@ def minimize(
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args) -> float`` of a point of shape (d,), or a problem of `cbo.problems`, which is evaluated in Rust.
-        NaN is a failed evaluation and infinity an infeasible point; both are counted and have no weight.
+        ``fun(x, *args) -> float`` of a point of shape (d,), or a problem of `cbo.problems`, which is
+        evaluated in Rust. NaN is a failed evaluation and infinity an infeasible point; both are counted and
+        have no weight.
     bounds : sequence of (low, high) or object with ``lb`` and ``ub``, optional
-        Where the swarm starts and stays, as ``scipy.optimize`` takes it. May be left out for a built-in problem, which has
-        a domain, and with `x0`.
+        Where the swarm starts and stays, as ``scipy.optimize`` takes it. May be left out for a built-in
+        problem, which has a domain, and with `x0`.
     x0 : array, optional
-        One point, around which the particles start, normal with standard deviation `spread`; or an array of shape (N, d)
-        with a point for each of N particles.
+        One point, around which the particles start, normal with standard deviation `spread`; or an array of
+        shape (N, d) with a point for each of N particles.
     args : tuple, optional
         Further arguments of `fun`.
     spread : float or array, optional
-        Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds' width if left
-        out; without finite bounds it is needed.
+        Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds'
+        width if left out; without finite bounds it is needed.
     particles : int, optional
         Number of particles.
     max_evaluations : int, optional
-        Stop before more evaluations than this are spent. (See `cbo.OptimizeResult` for ``steps`` and other ends.)
+        Stop before more evaluations than this are spent. (See `cbo.OptimizeResult` for ``steps`` and other
+        ends.)
     seed : int, optional
         Seed of everything random. Without it one is drawn, and told in the result.
     vectorized : bool, optional
-        Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,). The points are a
-        read-only view of the engine's memory: copy what is to be kept. (Keeping it is safe, but then the run copies.)
+        Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,).
+        The points are a read-only view of the engine's memory: copy what is to be kept. (Keeping it is safe,
+        but then the run copies.)
     workers : int, callable or executor, optional
-        Where `fun` is evaluated: so many processes (-1: one a core), a map-like callable, or an object with ``submit``.
-        The result does not depend on it.
+        Where `fun` is evaluated: so many processes (-1: one a core), a map-like callable, or an object with
+        ``submit``. The result does not depend on it.
     timeout : float, optional
         Seconds that one evaluation may take elsewhere; then it has failed.
     retries : int, optional
         How often an evaluation is repeated whose worker died or took too long.
     callback : callable, optional
-        Called after each step with an `OptimizeResult` of the run so far. The run stops if it raises StopIteration or
-        returns True.
+        Called after each step with an `OptimizeResult` of the run so far. The run stops if it raises
+        StopIteration or returns True.
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick, freeze,
-        bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter, stagnation, threads, strict,
-        precision``. The guide says what they mean.
+        Settings of the engine: ``lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
+        freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
+        stagnation, threads, strict, precision``. The guide says what they mean.
 
     Returns
     -------
@@ -134,7 +137,8 @@ def minimize(
 
     A built-in function, options of the engine, a limit:
 
-    >>> result = cbo.minimize(cbo.problems.ackley(10), particles=200, alpha="ess:0.1", max_evaluations=20_000, seed=1)
+    >>> ackley = cbo.problems.ackley(10)
+    >>> result = cbo.minimize(ackley, particles=200, alpha="ess:0.1", max_evaluations=20_000, seed=1)
     >>> result.nfev <= 20_000, result.stop
     (True, 'evaluations')
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Optimizer:
     """A run that asks for points and is told their values.
 
-    It goes through the same steps as `cbo.minimize` with the same settings, seed and values. The consensus point itself is
-    never asked for, so ``consensus_fun`` of the result is NaN.
+    It goes through the same steps as `cbo.minimize` with the same settings, seed and values. The consensus
+    point itself is never asked for, so ``consensus_fun`` of the result is NaN.
 
     Parameters
     ----------
@@ -183,10 +183,16 @@ class Optimizer:
                 raise ValueError(f"x[{index}] = {point!s:.80} is not one of the points last asked for")
             free = [place for place in places if not taken[place]]
             if not free:
-                same = [place for place in places if told[place] == value or np.isnan(told[place]) and np.isnan(value)]
+                same = [
+                    place
+                    for place in places
+                    if told[place] == value or np.isnan(told[place]) and np.isnan(value)
+                ]
                 if not same:
                     before = told[places[0]]
-                    raise ValueError(f"x[{index}] has the value {before!r} already, and is now told {value!r}")
+                    raise ValueError(
+                        f"x[{index}] has the value {before!r} already, and is now told {value!r}"
+                    )
                 free = same
             found.append(free[0])
             taken[free[0]], told[free[0]] = True, value
@@ -217,8 +223,8 @@ class Optimizer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole state to a file, from which `load` goes on bit by bit.
 
-        The file is complete or not there: an interrupted save leaves the one before. Values told of an unfinished step are
-        in it.
+        The file is complete or not there: an interrupted save leaves the one before. Values told of an
+        unfinished step are in it.
 
         Examples
         --------
@@ -275,4 +281,5 @@ class Optimizer:
         return Optimizer._from_bytes, (self._to_bytes(),)
 
     def __repr__(self) -> str:
-        return f"<cbo.Optimizer: {self._dim} dimensions, step {self.step}{', ' + self.stop if self.done else ''}>"
+        ending = f", {self.stop}" if self.done else ""
+        return f"<cbo.Optimizer: {self._dim} dimensions, step {self.step}{ending}>"

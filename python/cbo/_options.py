@@ -19,7 +19,7 @@ class Options(TypedDict, total=False):
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str
-    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"`` or ``"log:START[,step|epoch]"``."""
+    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"``, ``"log:START[,step|epoch]"``."""
     alpha: float | str
     """Weight parameter: a number, ``inf``, ``"ess:ETA"``, ``"geometric:..."`` or ``"log:..."``."""
     dt: float
@@ -29,7 +29,7 @@ class Options(TypedDict, total=False):
     scheme: Literal["euler-maruyama", "drift-first"]
     """Time discretisation."""
     init: str
-    """Where particles start: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``, if neither bounds nor x0 say it."""
+    """Where particles start, if x0 does not say it: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``."""
     batch: int | None
     """Particles evaluated in a step, a divisor of their number; all if ``None``."""
     update: Literal["full", "partial"]

@@ -79,8 +79,8 @@ class OptimizeResult(AttributeDict):
     nfev, nit : int
         Evaluations and steps.
     success : bool
-        Whether the run ended because the swarm contracted, a target was reached or the best value no longer improved,
-        and not because something (steps, evaluations, time) ran out.
+        Whether the run ended because the swarm contracted, a target was reached or the best value no longer
+        improved, and not because something (steps, evaluations, time) ran out.
     status : int
         0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 99 stopped by the callback.
     message : str
@@ -91,12 +91,12 @@ class OptimizeResult(AttributeDict):
     consensus : ndarray
         The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated).
     population, population_energies : ndarray
-        The swarm at the end, one particle a row (read-only), and the energies; NaN for particles that the last step did
-        not evaluate.
+        The swarm at the end, one particle a row (read-only), and the energies; NaN for particles that the
+        last step did not evaluate.
     history : dict of ndarray
-        ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64 dimensions
-        ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to 1000 coordinates, every
-        4th of one of up to 16384, every 16th of a larger one.
+        ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
+        dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
+        1000 coordinates, every 8th of one of up to 16384, every 16th of a larger one.
     failed_evaluations, infeasible_evaluations : int
         Evaluations that gave NaN, and that gave infinity.
     alpha, sigma : float

@@ -1,4 +1,4 @@
-"""The file of a saved optimizer: its settings and arrays in one NumPy archive, written whole or not at all."""
+"""The file of a saved optimizer: settings and arrays in one NumPy archive, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def unpack(data: bytes) -> Saved:
             arrays = dict(archive)
         head = json.loads(str(arrays.pop("head")))
         settings = head["settings"] | {
-            key.removeprefix("settings."): arrays.pop(key) for key in list(arrays) if key.startswith("settings.")
+            key.removeprefix("settings."): arrays.pop(key)
+            for key in list(arrays)
+            if key.startswith("settings.")
         }
         found, version, dim, error = head["format"], int(head["version"]), int(head["dim"]), head["error"]
     except Exception:  # other bytes can go wrong in any way that NumPy, zip and JSON know

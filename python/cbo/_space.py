@@ -23,14 +23,18 @@ def numbers(name: str, value: Any) -> Array:
     except (TypeError, ValueError):
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8 and array.dtype.kind == "f":
-        what = f"an array of {array.dtype}" if array.dtype != object else f"{type(value).__name__} {value!r:.60}"
+        what = (
+            f"an array of {array.dtype}" if array.dtype != object else f"{type(value).__name__} {value!r:.60}"
+        )
         raise TypeError(f"{name} is {what}: it must hold real numbers")
     return np.asarray(array, dtype=np.float64)
 
 
 def _pairs(bounds: Any, dim: int | None) -> Array:
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
-        low, high = np.broadcast_arrays(*(np.atleast_1d(numbers("bounds", side)) for side in (bounds.lb, bounds.ub)))
+        low, high = np.broadcast_arrays(
+            *(np.atleast_1d(numbers("bounds", side)) for side in (bounds.lb, bounds.ub))
+        )
         pairs: Array = np.stack([low, high], axis=-1)
         return np.repeat(pairs, dim, axis=0) if dim is not None and len(pairs) == 1 else pairs
     if not isinstance(bounds, np.ndarray):
@@ -50,7 +54,9 @@ def read_bounds(bounds: Any, dim: int | None) -> Array:
     """Bounds as scipy takes them, as an array of shape (d, 2); ``dim`` if something else tells it."""
     pairs = _pairs(bounds, dim)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-        raise ValueError(f"bounds have the shape {pairs.shape}: they must be (low, high) pairs, one for each coordinate")
+        raise ValueError(
+            f"bounds have the shape {pairs.shape}: they must be (low, high) pairs, one for each coordinate"
+        )
     if dim is not None and len(pairs) != dim:
         raise ValueError(f"bounds have {len(pairs)} pairs: there are {dim} coordinates")
     wrong = np.flatnonzero(~(pairs[:, 0] < pairs[:, 1]))
@@ -63,12 +69,16 @@ def read_bounds(bounds: Any, dim: int | None) -> Array:
 def _spread(spread: Any, bounds: Array | None, dim: int) -> Array:
     if spread is None:
         if bounds is None or not np.isfinite(bounds).all():
-            raise ValueError("spread is missing: one point x0 without finite bounds needs the distance to search around it")
+            raise ValueError(
+                "spread is missing: one point x0 without finite bounds needs the distance to search around it"
+            )
         width: Array = bounds[:, 1] - bounds[:, 0]
         return width / 4
     widths = numbers("spread", spread)
     if widths.shape not in ((), (dim,)):
-        raise ValueError(f"spread has the shape {widths.shape}: give one number, or one for each of {dim} coordinates")
+        raise ValueError(
+            f"spread has the shape {widths.shape}: give one number, or one for each of {dim} coordinates"
+        )
     if not (np.isfinite(widths).all() and (widths > 0).all()):
         raise ValueError(f"spread = {spread!r:.60}: must be positive and finite")
     return np.broadcast_to(widths, (dim,)).copy()
@@ -136,7 +146,7 @@ def settle(
 
 
 def _check_memory(dim: int, settings: dict[str, Any]) -> None:
-    """Refuses a swarm that cannot fit, before the system ends the process for it. Only Linux says what is free."""
+    """Refuses a swarm that cannot fit, before the system ends the process. Only Linux says what is free."""
     particles = settings.get("particles", 0)
     if not isinstance(particles, (int, float)) or particles < 1_000_000:
         return
@@ -148,8 +158,8 @@ def _check_memory(dim: int, settings: dict[str, Any]) -> None:
     needed = particles * dim * (4 if settings.get("precision") == "f32" else 8)
     if needed > free:
         raise MemoryError(
-            f"particles = {particles}: the swarm needs {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} are free; "
-            "use fewer, or precision='f32'"
+            f"particles = {particles}: the swarm needs {needed / 2**30:.1f} GiB of memory, "
+            f"and {free / 2**30:.1f} are free; use fewer, or precision='f32'"
         )
 
 

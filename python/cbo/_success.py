@@ -32,8 +32,8 @@ class SuccessRate:
     successes, runs : int
         The counts.
     fun, distance, nfev, nit : ndarray
-        Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm (NaN if no
-        minimiser is known), evaluations, steps.
+        Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm
+        (NaN if no minimiser is known), evaluations, steps.
     seed : int
         Seed of the first run; the others follow.
     """
@@ -96,13 +96,14 @@ def success_rate(
 ) -> SuccessRate:
     """Measures how often a minimum is found, over runs with different seeds.
 
-    A run is a success if its best point lies nearer than `tolerance` to a minimiser, in the maximum norm, or, where only the
-    `minimum` is given, if its best value lies less than `tolerance` above it.
+    A run is a success if its best point lies nearer than `tolerance` to a minimiser, in the maximum norm, or,
+    where only the `minimum` is given, if its best value lies less than `tolerance` above it.
 
     Parameters
     ----------
     fun : callable or problem
-        As for `cbo.minimize`. The minimisers of a built-in problem are known, and its runs are spread over the threads.
+        As for `cbo.minimize`. The minimisers of a built-in problem are known, and its runs are spread over
+        the threads.
     runs : int, optional
         Number of runs; run r has the seed ``seed + r``.
     tolerance : float, optional
@@ -143,7 +144,9 @@ def success_rate(
         raw = _runs(fun, int(runs), seed, minimisers, {**place, **limits, **options})
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
     successes = int(np.count_nonzero(found))
-    return SuccessRate(successes / runs, *wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed)
+    return SuccessRate(
+        successes / runs, *wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed
+    )
 
 
 def _runs(
@@ -156,7 +159,9 @@ def _runs(
     if minimisers is not None:
         wanted = np.atleast_2d(_space.numbers("minimisers", minimisers))
         if wanted.shape[1] != points.shape[1]:
-            raise ValueError(f"minimisers have the shape {wanted.shape}: a point has {points.shape[1]} coordinates")
+            raise ValueError(
+                f"minimisers have the shape {wanted.shape}: a point has {points.shape[1]} coordinates"
+            )
         distance = np.abs(points[:, None, :] - wanted[None, :, :]).max(axis=2).min(axis=1)
     return {
         "fun": np.array([result.fun for result in results]),

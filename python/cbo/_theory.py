@@ -18,8 +18,8 @@ class Theory(AttributeDict):
     assumptions : AttributeDict
         ``eta, nu, r0, e_inf`` of assumption A2, and whether they are ``exact``.
     constants, sharp : AttributeDict or None
-        The constants of the theorem, each a pair of value and natural logarithm; None where the theorem has none, or where
-        the sharper ones were not asked for.
+        The constants of the theorem, each a pair of value and natural logarithm; None where the theorem has
+        none, or where the sharper ones were not asked for.
     covered : bool
         Whether the theorem covers the setting.
     mean_square_stable, almost_surely_contracting : bool
@@ -54,9 +54,11 @@ def theory(
     scheme: Literal["euler-maruyama", "drift-first"] | None = None,
     init: str | None = None,
 ) -> Theory:
-    """The constants of the paper's convergence theorem for a problem and a setting, and what follows from them.
+    """The constants of the paper's convergence theorem for a problem and a setting, and what follows from
+    them.
 
-    What is left out is as in the paper's Figure 1: lambda 1, sigma 0.32, alpha 1e15, dt 0.01, 320 000 particles.
+    What is left out is as in the paper's Figure 1: lambda 1, sigma 0.32, alpha 1e15, dt 0.01, 320 000
+    particles.
 
     Parameters
     ----------
@@ -87,7 +89,9 @@ def theory(
     '5.1e+07'
     """
     if not isinstance(problem, _lib.Problem):
-        raise TypeError(f"problem = {problem!r:.60}: must be a built-in problem, such as cbo.problems.rastrigin(4)")
+        raise TypeError(
+            f"problem = {problem!r:.60}: must be a built-in problem, such as cbo.problems.rastrigin(4)"
+        )
     given = dict(lambda_=lambda_, sigma=sigma, alpha=alpha, dt=dt, particles=particles)
     words = dict(diffusion=diffusion, scheme=scheme, init=init)
     settings: dict[str, Any] = {key: value for key, value in {**given, **words}.items() if value is not None}
@@ -95,7 +99,14 @@ def theory(
         if value is not None and _space.numbers(name, value).ndim != 0:
             raise TypeError(f"{name} = {value!r:.60}: must be a number")
     raw = _lib.theory(
-        problem, settings, tau=tau, epsilon=epsilon, epsilon_ratio=epsilon_ratio, c=c, r0=r0, sharp=bool(sharp)
+        problem,
+        settings,
+        tau=tau,
+        epsilon=epsilon,
+        epsilon_ratio=epsilon_ratio,
+        c=c,
+        r0=r0,
+        sharp=bool(sharp),
     )
     nested = ("assumptions", "constants", "sharp")
     return Theory({key: AttributeDict(v) if key in nested and v is not None else v for key, v in raw.items()})

@@ -1,4 +1,4 @@
-"""What an objective returned, checked: the engine calls this for everything that is not plainly a float or a float array."""
+"""What an objective returned, checked: called for all that is not plainly a float or an array of floats."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def convert(result: Any, step: int, row: int | None, points: NDArray[Any]) -> fl
     array = _real(result, step, row, "a function of one point returns a float")
     if array.size != 1:
         raise ValueError(
-            f"fun returned {_described(result)} {_where(step, row)}: a function of one point returns a float; "
-            "with vectorized=True it is given all points at once"
+            f"fun returned {_described(result)} {_where(step, row)}: "
+            "a function of one point returns a float; with vectorized=True it is given all points at once"
         )
     return float(array.reshape(()))
 

@@ -85,7 +85,8 @@ def swarm(
     run : OptimizeResult or Optimizer
         The run.
     fun : callable, optional
-        The function of one point, to be drawn as a curve or as contours below the swarm. A problem is known by itself.
+        The function of one point, to be drawn as a curve or as contours below the swarm. A problem is known
+        by itself.
     bounds : sequence of (low, high), optional
         What is shown; the domain of a problem, or where the particles are, if left out.
     ax : matplotlib axes, optional
@@ -99,7 +100,9 @@ def swarm(
     points = np.asarray(result.population, dtype=np.float64)
     dim = points.shape[1]
     if dim > 2:
-        raise ValueError(f"the swarm has {dim} dimensions: only one and two can be drawn; result.plot() shows the rest")
+        raise ValueError(
+            f"the swarm has {dim} dimensions: only one and two can be drawn; result.plot() shows the rest"
+        )
     box = _view(fun, bounds, points)
     axes = _axes(ax)
     if dim == 1:
@@ -121,10 +124,14 @@ def _view(fun: Any, bounds: Any, points: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _values(fun: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(fun(rows) if isinstance(fun, Problem) else [float(fun(row)) for row in rows], dtype=np.float64)
+    return np.asarray(
+        fun(rows) if isinstance(fun, Problem) else [float(fun(row)) for row in rows], dtype=np.float64
+    )
 
 
-def _draw_line(axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, points: NDArray[np.float64]) -> None:
+def _draw_line(
+    axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, points: NDArray[np.float64]
+) -> None:
     energies = np.asarray(result.population_energies, dtype=np.float64)
     if fun is not None:
         x = np.linspace(box[0, 0], box[0, 1], 400)
@@ -136,7 +143,9 @@ def _draw_line(axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, poin
     axes.set_ylabel("value")
 
 
-def _draw_plane(axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, points: NDArray[np.float64]) -> None:
+def _draw_plane(
+    axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, points: NDArray[np.float64]
+) -> None:
     if fun is not None:
         side = 120
         across, up = (np.linspace(low, high, side) for low, high in box)

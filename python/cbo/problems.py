@@ -1,7 +1,7 @@
 """Built-in benchmark functions, evaluated in Rust: ``cbo.problems.rastrigin(20)``.
 
-Every function is an attribute of this module; `names` lists them. A problem can be called with a point or with rows, and
-handed to `cbo.minimize`, which then works without the interpreter.
+Every function is an attribute of this module; `names` lists them. A problem can be called with a point or
+with rows, and handed to `cbo.minimize`, which then works without the interpreter.
 
 Examples
 --------
@@ -47,7 +47,8 @@ class Family:
     dim : int, optional
         Number of coordinates; functions that have only one dimension need none.
     shift : float, sequence or "random", optional
-        Moves the minimiser: by one number, by one for each coordinate, or to a random place that belongs to `seed`.
+        Moves the minimiser: by one number, by one for each coordinate, or to a random place that belongs to
+        `seed`.
     rotate : int or "random", optional
         Turns the function about its minimiser by the random matrix of this seed (or of `seed`).
     seed : int, optional

@@ -12,7 +12,11 @@ def contents(path: str) -> tuple[list[tuple[str, str]], dict[str, int]]:
     with zipfile.ZipFile(path) as wheel:
         [metadata] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
         fields = email.message_from_bytes(wheel.read(metadata)).items()
-        modules = {i.filename: i.file_size for i in wheel.infolist() if i.filename.endswith((".py", ".pyi", ".typed"))}
+        modules = {
+            i.filename: i.file_size
+            for i in wheel.infolist()
+            if i.filename.endswith((".py", ".pyi", ".typed"))
+        }
         return [field for field in fields if field[0] not in APART], modules
 
 

@@ -88,11 +88,19 @@ def test_bounds(bounds, kind, sentence):
 @pytest.mark.parametrize(
     ("answer", "kind", "sentence"),
     [
-        (None, TypeError, "fun returned None in step 0 for point 0: a function of one point returns a float (is a return"),
+        (
+            None,
+            TypeError,
+            "fun returned None in step 0 for point 0: a function of one point returns a float (is a return",
+        ),
         ("a", TypeError, "fun returned str 'a' in step 0 for point 0"),
         (1j, TypeError, "fun returned complex 1j in step 0 for point 0"),
         ([1, 2], ValueError, "fun returned list [1, 2] in step 0 for point 0"),
-        (np.zeros(2), ValueError, "fun returned an array of shape (2,) and dtype float64 in step 0 for point 0"),
+        (
+            np.zeros(2),
+            ValueError,
+            "fun returned an array of shape (2,) and dtype float64 in step 0 for point 0",
+        ),
         ({}, TypeError, "fun returned dict {} in step 0 for point 0"),
     ],
 )
@@ -105,13 +113,29 @@ def test_what_a_function_returns(answer, kind, sentence):
 @pytest.mark.parametrize(
     ("answer", "kind", "sentence"),
     [
-        (lambda x: None, TypeError, "fun returned None in step 0: a vectorized function returns an array of shape (400,)"),
+        (
+            lambda x: None,
+            TypeError,
+            "fun returned None in step 0: a vectorized function returns an array of shape (400,)",
+        ),
         (lambda x: 1.0, ValueError, "fun returned float 1.0 in step 0: a vectorized"),
         (lambda x: x, ValueError, "fun returned an array of shape (400, 2) and dtype float64 in step 0"),
-        (lambda x: x[:, :1], ValueError, "fun returned an array of shape (400, 1) and dtype float64 in step 0"),
-        (lambda x: x[:, 0] * 1j, TypeError, "fun returned an array of shape (400,) and dtype complex128 in step 0"),
+        (
+            lambda x: x[:, :1],
+            ValueError,
+            "fun returned an array of shape (400, 1) and dtype float64 in step 0",
+        ),
+        (
+            lambda x: x[:, 0] * 1j,
+            TypeError,
+            "fun returned an array of shape (400,) and dtype complex128 in step 0",
+        ),
         (lambda x: [None] * len(x), TypeError, "fun returned list [None, "),
-        (lambda x: np.array(["a"] * len(x)), TypeError, "fun returned an array of shape (400,) and dtype <U1 in step 0"),
+        (
+            lambda x: np.array(["a"] * len(x)),
+            TypeError,
+            "fun returned an array of shape (400,) and dtype <U1 in step 0",
+        ),
     ],
 )
 def test_what_a_vectorized_function_returns(answer, kind, sentence):
@@ -162,7 +186,10 @@ def test_problems():
         (lambda: cbo.problems.beale(3), "beale is defined in 2 dimensions, not 3"),
         (lambda: cbo.problems.rastrigin(2, shift=[1, 2, 3]), "shift has 3 coordinates"),
         (lambda: cbo.problems.rastrigin(2, wobble=1), "rastrigin has no parameter `wobble`"),
-        (lambda: cbo.problems.rastrigin(2)([1, 2, 3]), "x has the shape (3,): rastrigin takes a point (2,) or rows"),
+        (
+            lambda: cbo.problems.rastrigin(2)([1, 2, 3]),
+            "x has the shape (3,): rastrigin takes a point (2,) or rows",
+        ),
     ]:
         with pytest.raises(ValueError) as caught:
             make()

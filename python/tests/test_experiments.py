@@ -54,7 +54,12 @@ def test_success_rate():
         assert rate.distance[run] == problem.distance(alone.x)
     assert rate.successes == np.count_nonzero(rate.distance < 0.25)
     own = cbo.success_rate(
-        lambda x: problem(x), problem.bounds, vectorized=True, minimisers=problem.minimisers, bound_handling="none", **keywords
+        lambda x: problem(x),
+        problem.bounds,
+        vectorized=True,
+        minimisers=problem.minimisers,
+        bound_handling="none",
+        **keywords,
     )
     assert own.successes == rate.successes and np.array_equal(own.fun, rate.fun)
     by_value = cbo.success_rate(problem, minimum=0.0, tolerance=0.5, **keywords)

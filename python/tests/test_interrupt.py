@@ -25,13 +25,13 @@ def slow(x):
 box = [(-5.0, 5.0)] * 10
 runs = {
     "built-in": lambda: cbo.minimize(cbo.problems.rastrigin(10), steps=10**9, seed=1),
-    "built-in, large": lambda: cbo.minimize(cbo.problems.rastrigin(100), particles=200_000, steps=10**6, seed=1),
-    "built-in with callback": lambda: cbo.minimize(cbo.problems.rastrigin(10), steps=10**9, seed=1, callback=lambda r: None),
-    "vectorized": lambda: cbo.minimize(rows, box, vectorized=True, steps=10**9, seed=1),
-    "points": lambda: cbo.minimize(point, box, steps=10**9, seed=1),
-    "slow": lambda: cbo.minimize(slow, box, particles=5, steps=10**9, seed=1),
-    "function of C": lambda: cbo.minimize(np.sum, box, steps=10**9, seed=1),
-    "success": lambda: cbo.success_rate(cbo.problems.rastrigin(10), runs=10**6, steps=10**5),
+    "built-in, large": lambda: cbo.minimize(cbo.problems.rastrigin(100), particles=200_000, steps=10**6,
+    seed=1), "built-in with callback": lambda: cbo.minimize(cbo.problems.rastrigin(10), steps=10**9, seed=1,
+    callback=lambda r: None), "vectorized": lambda: cbo.minimize(rows, box, vectorized=True, steps=10**9,
+    seed=1), "points": lambda: cbo.minimize(point, box, steps=10**9, seed=1), "slow": lambda:
+    cbo.minimize(slow, box, particles=5, steps=10**9, seed=1), "function of C": lambda: cbo.minimize(np.sum,
+    box, steps=10**9, seed=1), "success": lambda: cbo.success_rate(cbo.problems.rastrigin(10), runs=10**6,
+    steps=10**5),
 }
 
 try:

@@ -24,7 +24,9 @@ def same(a, b):
     """Whether two results are those of the same run, bit by bit."""
     arrays = ("x", "consensus", "population", "population_energies")
     numbers = ("fun", "nfev", "nit", "stop", "alpha", "seed", "failed_evaluations")
-    return all(np.array_equal(a[key], b[key], equal_nan=True) for key in arrays) and all(a[k] == b[k] for k in numbers)
+    return all(np.array_equal(a[key], b[key], equal_nan=True) for key in arrays) and all(
+        a[k] == b[k] for k in numbers
+    )
 
 
 def test_three_kinds_of_objective_find_the_same():
@@ -38,7 +40,9 @@ def test_three_kinds_of_objective_find_the_same():
         assert np.array_equal(column, rows.history[key]), key
 
 
-@pytest.mark.parametrize("options", [{}, {"batch": 20}, {"batch": 20, "update": "partial"}, {"reduction": "on"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"batch": 20}, {"batch": 20, "update": "partial"}, {"reduction": "on"}]
+)
 def test_options_mean_the_same_for_all_objectives(options):
     problem = cbo.problems.ackley(4)
     keywords = dict(particles=100, steps=60, seed=9, kick=1e-6, **options)
@@ -148,10 +152,14 @@ def test_arguments_reach_the_function():
 
     result = cbo.minimize(fun, BOX, args=(2.0, 3.0), seed=1)
     assert np.allclose(result.x, 2, atol=1e-3)
-    assert np.allclose(cbo.minimize(lambda x, a: (x[0] - a) ** 2, [(-3, 3)], args=1.5, seed=1).x, 1.5, atol=1e-3)
+    assert np.allclose(
+        cbo.minimize(lambda x, a: (x[0] - a) ** 2, [(-3, 3)], args=1.5, seed=1).x, 1.5, atol=1e-3
+    )
 
 
-@pytest.mark.parametrize("value", [1, True, np.float32(1.0), np.int8(1), np.array(1.0), np.array([1]), Fraction(1, 1)])
+@pytest.mark.parametrize(
+    "value", [1, True, np.float32(1.0), np.int8(1), np.array(1.0), np.array([1]), Fraction(1, 1)]
+)
 def test_numbers_of_all_kinds_are_values(value):
     assert cbo.minimize(lambda x: value, BOX, particles=5, steps=2).fun == 1.0
 
@@ -213,14 +221,26 @@ def test_stops():
 def test_result_is_a_dictionary_that_pickles_and_copies():
     result = cbo.minimize(rastrigin, BOX, particles=10, steps=5, seed=1)
     assert result["x"] is result.x and set(result.keys()) <= set(dir(result))
-    for again in (pickle.loads(pickle.dumps(result)), copy.copy(result), copy.deepcopy(result), result.copy()):
+    for again in (
+        pickle.loads(pickle.dumps(result)),
+        copy.copy(result),
+        copy.deepcopy(result),
+        result.copy(),
+    ):
         assert type(again) is cbo.OptimizeResult and same(again, result)
     text = repr(result)
     assert "message: All steps are done." in text and "population: array of shape (10, 3)" in text
     with pytest.raises(AttributeError, match="no 'xx'"):
         result.xx  # noqa: B018
     history = result.history
-    assert list(history["step"]) == [0, 1, 2, 3, 4, 5] and list(history["evaluations"]) == [10, 20, 30, 40, 50, 60]
+    assert list(history["step"]) == [0, 1, 2, 3, 4, 5] and list(history["evaluations"]) == [
+        10,
+        20,
+        30,
+        40,
+        50,
+        60,
+    ]
     assert history["consensus"].shape == (6, 3) and history["best"][-1] >= result.fun
 
 

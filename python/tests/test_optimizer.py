@@ -11,7 +11,9 @@ BOX = [(-5.0, 5.0)] * 3
 
 
 def values(x):
-    return np.sum(np.asarray(x, dtype=float) ** 2 + 2.5 * (1 - np.cos(2 * np.pi * np.asarray(x, dtype=float))), axis=1)
+    return np.sum(
+        np.asarray(x, dtype=float) ** 2 + 2.5 * (1 - np.cos(2 * np.pi * np.asarray(x, dtype=float))), axis=1
+    )
 
 
 def make(**options):
@@ -26,11 +28,28 @@ def finish(optimizer):
 
 
 def same(a, b):
-    keys = ("x", "fun", "nfev", "nit", "consensus", "population", "population_energies", "stop", "failed_evaluations")
+    keys = (
+        "x",
+        "fun",
+        "nfev",
+        "nit",
+        "consensus",
+        "population",
+        "population_energies",
+        "stop",
+        "failed_evaluations",
+    )
     return all(np.array_equal(a[key], b[key], equal_nan=not isinstance(a[key], str)) for key in keys)
 
 
-OPTIONS = [{}, {"batch": 8}, {"batch": 8, "update": "partial"}, {"reduction": "on"}, {"precision": "f32"}, {"alpha": "ess:0.3"}]
+OPTIONS = [
+    {},
+    {"batch": 8},
+    {"batch": 8, "update": "partial"},
+    {"reduction": "on"},
+    {"precision": "f32"},
+    {"alpha": "ess:0.3"},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -13,9 +13,17 @@ FLOATS = st.sampled_from(["float32", "float64", "float16", ">f8", ">f4", "int32"
 
 
 @examples
-@given(particles=st.integers(1, 40), dim=st.integers(1, 9), dtype=FLOATS, order=st.sampled_from("CF"), step=st.integers(1, 2))
+@given(
+    particles=st.integers(1, 40),
+    dim=st.integers(1, 9),
+    dtype=FLOATS,
+    order=st.sampled_from("CF"),
+    step=st.integers(1, 2),
+)
 def test_x0_of_any_shape_and_dtype(particles, dim, dtype, order, step):
-    points = np.asarray(np.arange(particles * dim * step) % 100, dtype=dtype).reshape(particles * step, dim, order=order)
+    points = np.asarray(np.arange(particles * dim * step) % 100, dtype=dtype).reshape(
+        particles * step, dim, order=order
+    )
     points = points[::step]
     seen = []
 
@@ -30,7 +38,11 @@ def test_x0_of_any_shape_and_dtype(particles, dim, dtype, order, step):
 
 
 @examples
-@given(dtype=st.sampled_from(["f2", "f4", "f8", ">f8", "i8", "u1", "?"]), stride=st.integers(1, 3), wrap=st.booleans())
+@given(
+    dtype=st.sampled_from(["f2", "f4", "f8", ">f8", "i8", "u1", "?"]),
+    stride=st.integers(1, 3),
+    wrap=st.booleans(),
+)
 def test_values_of_any_dtype(dtype, stride, wrap):
     def fun(x):
         values = np.repeat((np.arange(len(x)) % 2 + 1).astype(dtype), stride)[::stride]
@@ -57,7 +69,14 @@ def test_particles_stay_in_any_box(bounds, handling, precision):
         return x.sum(axis=1, dtype=float)
 
     cbo.minimize(
-        fun, bounds, vectorized=True, particles=8, steps=4, seed=1, bound_handling=handling, precision=precision
+        fun,
+        bounds,
+        vectorized=True,
+        particles=8,
+        steps=4,
+        seed=1,
+        bound_handling=handling,
+        precision=precision,
     )
 
 

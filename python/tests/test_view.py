@@ -19,7 +19,9 @@ def test_it_is_a_view_and_read_only():
 
     def fun(x):
         if len(x) > 1:
-            seen.add((x.__array_interface__["data"][0], x.flags.owndata, x.flags.writeable, x.base is not None))
+            seen.add(
+                (x.__array_interface__["data"][0], x.flags.owndata, x.flags.writeable, x.base is not None)
+            )
             with pytest.raises(ValueError):
                 x[0, 0] = 1.0
             with pytest.raises(ValueError):

@@ -31,7 +31,9 @@ def main() -> None:
     message: str = result.message
     print(best, point, evaluations, message, result.history["best"][-1])
 
-    cbo.minimize(rows, box, vectorized=True, precision="f32", batch=10, particles=20, steps=5, max_evaluations=1000)
+    cbo.minimize(
+        rows, box, vectorized=True, precision="f32", batch=10, particles=20, steps=5, max_evaluations=1000
+    )
     problem = cbo.problems.rastrigin(2, shift=0.5, rotate=3)
     cbo.minimize(problem, x0=[0.0, 0.0], spread=1.0, diffusion="isotropic", steps=5, target=None)
     value: float = problem([0.5, 0.5])
