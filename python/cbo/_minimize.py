@@ -146,6 +146,8 @@ def minimize(
         raise TypeError(f"fun = {fun!r:.60}: must be a function of a point")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r:.60}: must be a function of the result so far")
+    if not isinstance(vectorized, (bool, np.bool_)):
+        raise TypeError(f"vectorized = {vectorized!r:.60}: must be True or False")
     problem = fun if isinstance(fun, _lib.Problem) else None
     settings = run_settings(options, particles, max_evaluations, seed)
     dim = _space.settle(problem, bounds, x0, spread, settings)
@@ -153,6 +155,7 @@ def minimize(
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     line = _progress.wanted(progress)
     listeners: Any = {"callback": _told(callback, settings["seed"]), "progress": line}
+    place, lost = None, 0
     elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
     try:
         if problem is not None and not elsewhere and not arguments:
@@ -169,6 +172,12 @@ def minimize(
                 raw = _lib.minimize_function(
                     _own_points(place), dim, settings, args=(), vectorized=True, convert=convert, **listeners
                 )
+            lost = place.failures.lost
+    except RuntimeError as error:
+        # Whoever reads that no particle has a value should learn that it was the workers who failed.
+        if place is not None and place.failures.lost and "finite energy" in str(error):
+            raise RuntimeError(f"{error}; the last failure: {place.failures.messages[-1]}") from error
+        raise
     except KeyboardInterrupt as interrupt:
         found = getattr(interrupt, "result", None)
         if isinstance(found, dict):
@@ -177,7 +186,10 @@ def minimize(
     finally:
         if line is not None:
             line.close()
-    return result_of(raw, settings["seed"])
+    result = result_of(raw, settings["seed"])
+    if lost:
+        result["message"] += f"; {lost} evaluations were lost to workers that died or took too long"
+    return result
 
 
 def run_settings(

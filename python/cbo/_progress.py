@@ -36,5 +36,7 @@ class Progress:
 
 def wanted(progress: bool | Literal["force"]) -> Progress | None:
     """A line of progress, if it is wanted and somebody sees it."""
+    if not (isinstance(progress, bool) or progress == "force"):
+        raise TypeError(f"progress = {progress!r:.60}: must be True, False or 'force'")
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return Progress() if progress == "force" or (progress and terminal) else None

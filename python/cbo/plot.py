@@ -48,7 +48,7 @@ def _axes(ax: Axes | None) -> Axes:
 def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
     """Draws the best value and the spread of the swarm over the evaluations.
 
-    Values that are all positive are drawn on a logarithmic axis.
+    The axis is logarithmic if no value is negative.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
     evaluations, best, spread = (result.history[key] for key in ("evaluations", "best", "spread"))
     axes.plot(evaluations, best, color=_BLUE, label="best value")
     axes.plot(evaluations, spread, color=_ORANGE, linestyle="--", label="spread of the swarm")
-    if len(best) and (best > 0).all():
-        axes.set_yscale("log")
+    # A best value of exactly 0 has no place there; the line ends before it.
+    if len(best) and (best >= 0).all() and (best > 0).any():
+        axes.set_yscale("log", nonpositive="mask")
     axes.set_xlabel("evaluations")
     axes.legend()
     return axes

@@ -138,3 +138,15 @@ def test_an_interrupt_ends_the_workers_at_once(tmp_path: pathlib.Path) -> None:
     finally:
         caller.kill()
         caller.wait()
+
+
+def dies(x: NDArray[np.float64]) -> float:
+    os._exit(3)
+
+
+def test_what_the_workers_lost_is_told() -> None:
+    result = cbo.minimize(dies_far_out, BOX, workers=1, retries=1, **SHORT)
+    assert result.failed_evaluations > 0
+    assert f"{result.failed_evaluations} evaluations were lost to workers" in result.message
+    with pytest.raises(RuntimeError, match="finite energy.*the last failure: fun ended its worker.*exit code 3"):
+        cbo.minimize(dies, BOX, workers=1, retries=1, particles=2, steps=2, seed=1)

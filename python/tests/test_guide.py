@@ -31,10 +31,10 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks() -> Iterator[Block]:
+def blocks(text: str) -> Iterator[Block]:
     words: list[str] | None = None
     first, lines = 0, list[str]()
-    for number, line in enumerate(TEXT.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.startswith("```"):
             lines.append(line)
         elif words is None:
@@ -46,7 +46,7 @@ def blocks() -> Iterator[Block]:
     assert words is None, "a block is not closed"
 
 
-BLOCKS = list(blocks())
+BLOCKS = list(blocks(TEXT))
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     os.environ.setdefault("MPLBACKEND", "agg")
     yield {"__name__": "guide"}
     os.chdir(before)
+
+
+def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks((PAGE.parents[1] / "README.md").read_text(encoding="utf-8"))
+    exec(example.text, {})
+    assert float(capsys.readouterr().out.split()[0]) < 1e-3
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=[f"line {block.line}" for block in BLOCKS])
