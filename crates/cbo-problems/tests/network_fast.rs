@@ -242,7 +242,8 @@ fn maps_that_are_the_same_for_all_images_stay_harmless() {
     // The first ReLU lets nothing through in some of these, so that later maps are their biases: normalised once or twice,
     // their rounding errors would be magnified by up to 1e4.
     let data = mnist::subset().expect("the subset");
-    for text in ["conv 2x3, relu, conv 3x3 shared, bn, bn, dense 10, bn", "conv 2x3, relu, conv 2x3, bn, dense 10, bn"] {
+    for text in ["conv 2x3, relu, conv 3x3 shared, bn, bn, dense 10, bn", "conv 2x3, relu, conv 2x3, bn, dense 10, bn"]
+    {
         for seed in 0..60 {
             compare(&network(text), &data.train, &[0, 1, 2, 3], seed);
         }
