@@ -189,9 +189,9 @@ class Optimizer:
                     if told[place] == value or np.isnan(told[place]) and np.isnan(value)
                 ]
                 if not same:
-                    before = told[places[0]]
+                    before = float(told[places[0]])
                     raise ValueError(
-                        f"x[{index}] has the value {before!r} already, and is now told {value!r}"
+                        f"x[{index}] has the value {before} already, and is now told {float(value)}"
                     )
                 free = same
             found.append(free[0])
