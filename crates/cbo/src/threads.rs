@@ -9,6 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Coordinates below which a pass is not worth waking threads for.
 const WORTH_THREADS: usize = 16384;
 
+/// Coordinates of a move below which a thread outside the pool is done before the pool has woken up; sums take an eighth of the
+/// time of a move.
+const WORTH_WAKING: usize = 65536;
+
 /// Consecutive particles with what belongs to them; `energies` and `partials` may be empty where a pass has no use for them.
 pub(crate) struct Blocks<'a, T> {
     /// The first particle.
@@ -75,7 +79,8 @@ impl<T: Scalar> Crew<T> {
                 Some(Arc::new(pool.map_err(|e| SolveError::Threads { threads, message: e.to_string() })?))
             }
         };
-        let scratch = (0..count).map(|_| Mutex::new(Scratch::new(dim, block_rows))).collect();
+        // One for each thread of the pool, and one for a thread outside that takes part.
+        let scratch = (0..=count).map(|_| Mutex::new(Scratch::new(dim, block_rows))).collect();
         Ok(Self { pool, scratch })
     }
 
@@ -100,16 +105,47 @@ impl<T: Scalar> Crew<T> {
         };
         // Only one thread at a time uses a scratch, and nothing in it outlives a block: poison does not matter.
         let locked = |index: usize| self.scratch[index].lock().unwrap_or_else(PoisonError::into_inner);
-        match &self.pool {
-            None => one_by_one(blocks, &mut locked(0)),
-            Some(pool) => {
-                let grain = (blocks.count() / (8 * self.scratch.len())).max(1);
-                let leaf =
-                    |blocks: Blocks<'_, T>| one_by_one(blocks, &mut locked(rayon::current_thread_index().unwrap_or(0)));
-                pool.install(|| spread(blocks, grain, &leaf))
-            }
+        let Some(pool) = &self.pool else { return one_by_one(blocks, &mut locked(0)) };
+        let threads = pool.current_num_threads();
+        let grain = (blocks.count() / (8 * threads)).max(1);
+        let leaf =
+            |blocks: Blocks<'_, T>| one_by_one(blocks, &mut locked(pool.current_thread_index().unwrap_or(threads)));
+        if pool.current_thread_index().is_some() {
+            return spread(blocks, grain, &leaf);
         }
+        let worth_waking = if blocks.partials.is_empty() { WORTH_WAKING } else { 8 * WORTH_WAKING };
+        if blocks.rows.len() < worth_waking {
+            return leaf(blocks);
+        }
+        // The pool may be asleep, and waking it takes a while: the calling thread begins at once, and whoever is free
+        // takes the next piece.
+        let (left, outcome) = (Mutex::new(Some(blocks)), Mutex::new(Ok(())));
+        let take_part = || {
+            while let Some(piece) = next_piece(&left, grain) {
+                let done = leaf(piece);
+                if done.is_err() {
+                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = done;
+                }
+            }
+        };
+        pool.in_place_scope(|scope| {
+            (1..threads).for_each(|_| scope.spawn(|_| take_part()));
+            take_part();
+        });
+        outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes up to `grain` of the blocks that are left.
+fn next_piece<'a, T>(left: &Mutex<Option<Blocks<'a, T>>>, grain: usize) -> Option<Blocks<'a, T>> {
+    let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+    let blocks = left.take()?;
+    if blocks.count() <= grain {
+        return Some(blocks);
+    }
+    let (piece, rest) = blocks.split_at(grain);
+    *left = Some(rest);
+    Some(piece)
 }
 
 /// Halves the blocks until `grain` are left, the halves in parallel.

@@ -40,9 +40,9 @@ fn fingerprint<T: Scalar>(config: &CboConfig, objective: &Bumpy) -> Vec<u64> {
 
 #[test]
 fn results_are_bit_identical_for_any_number_of_threads() {
-    // More than 16384 coordinates, so that threads are really used; the last block is ragged.
+    // More than 65536 coordinates, so that threads are really used; the last block is ragged.
     let base = CboConfig {
-        particles: 4_010,
+        particles: 8_020,
         alpha: Alpha::Constant(3.0),
         sigma: Sigma::Constant(0.7),
         steps: Some(15),
