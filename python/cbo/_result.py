@@ -96,7 +96,7 @@ class OptimizeResult(AttributeDict):
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
         dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
-        1000 coordinates, every 8th of one of up to 16384, every 16th of a larger one.
+        1000 coordinates, every 16th of one of up to 16384, every 32nd of a larger one.
     failed_evaluations, infeasible_evaluations : int
         Evaluations that gave NaN, and that gave infinity.
     alpha, sigma : float

@@ -16,8 +16,8 @@ const HISTORY: usize = 1024;
 fn spacing(coordinates: usize) -> u64 {
     match coordinates {
         0..=1000 => 1,
-        1001..=16384 => 8,
-        _ => 16,
+        1001..=16384 => 16,
+        _ => 32,
     }
 }
 

@@ -40,6 +40,7 @@ impl<T: Scalar> AskTell<T> {
         let plan = Arc::new(config.check(dim)?);
         let mut swarm = Swarm::begin(&plan, Grouping::Together)?;
         swarm.settle();
+        swarm.draw_ahead();
         Ok(Self { plan, swarm, told: false, stopped: None, clock: Stopwatch::start() })
     }
 
@@ -50,6 +51,7 @@ impl<T: Scalar> AskTell<T> {
         if self.told {
             self.swarm.depart();
             self.swarm.settle();
+            self.swarm.draw_ahead();
             self.told = false;
         }
         self.swarm.points()

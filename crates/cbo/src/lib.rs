@@ -23,6 +23,7 @@
 //!
 //! The same config and seed give bit-identical results at any number of threads: see [`noise`].
 
+mod ahead;
 mod ask_tell;
 mod batch;
 mod bounds;

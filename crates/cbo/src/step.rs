@@ -7,6 +7,7 @@
 //! where `D(X) = diag(X)` (anisotropic) or `||X||_2` (isotropic) and xi is standard normal. The drift-first scheme moves
 //! by the drift and then diffuses from the moved point: the same with the noise smaller by `1 - lambda dt`.
 
+use crate::ahead::Ahead;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
 use crate::config::CboConfig;
@@ -55,6 +56,9 @@ pub(crate) struct Motion<'a, T> {
     walls: Option<&'a Walls<T>>,
     diffusion_noise: Noise,
     kick_noise: Noise,
+    step: u64,
+    /// Where normals may have been drawn already.
+    ahead: Option<&'a Ahead<T>>,
 }
 
 /// What decides a step: the numbers of the dynamics at its time.
@@ -106,7 +110,14 @@ impl<'a, T: Scalar> Motion<'a, T> {
             walls,
             diffusion_noise: Noise::new(seed, Stream::Diffusion, step),
             kick_noise: Noise::new(seed, Stream::Kick, step),
+            step,
+            ahead: None,
         }
+    }
+
+    /// The same move, with normals that were drawn ahead where there are any. Tiles must be moved one by one.
+    pub fn with(self, ahead: Option<&'a Ahead<T>>) -> Self {
+        Self { ahead, ..self }
     }
 
     /// Moves the particles `first ..` whose positions are `rows`, a tile at a time.
@@ -130,7 +141,7 @@ pub(crate) struct Scratch<T> {
 }
 
 /// Coordinates in a tile: its positions and normals fit the first-level cache together.
-const TILE: usize = 2048;
+pub(crate) const TILE: usize = 2048;
 
 /// Particles in a tile.
 pub(crate) fn tile_rows(dim: usize) -> usize {
@@ -179,13 +190,19 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
                         anisotropic::<V>(motion, centres, x, normals);
                     }
                 }
-                Diffusion::Anisotropic => {
-                    fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
-                    anisotropic::<V>(motion, motion.centres, tile, normals);
-                }
-                Diffusion::Isotropic => {
-                    fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
-                    isotropic::<V>(motion, tile, normals);
+                diffusion => {
+                    let mut drawn = motion.ahead.and_then(|ahead| ahead.drawn(first as usize, motion.step));
+                    let normals = match &mut drawn {
+                        Some(drawn) => drawn.normals(),
+                        None => {
+                            fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
+                            &mut *normals
+                        }
+                    };
+                    match diffusion {
+                        Diffusion::Anisotropic => anisotropic::<V>(motion, motion.centres, tile, normals),
+                        Diffusion::Isotropic => isotropic::<V>(motion, tile, normals),
+                    }
                 }
             }
             if let Some(amplitude) = motion.kick {
@@ -195,6 +212,28 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
                 walls.confine(tile).run::<V>();
             }
         }
+    }
+}
+
+/// Writes the normals of the particles `first ..` into `normals`, rows one after the other.
+pub(crate) fn draw<T: Scalar>(noise: Noise, first: usize, rows: usize, dim: usize, normals: &mut [T]) {
+    simd::run(Draw { noise, first: first as u32, rows, dim, normals });
+}
+
+struct Draw<'a, T> {
+    noise: Noise,
+    first: u32,
+    rows: usize,
+    dim: usize,
+    normals: &'a mut [T],
+}
+
+impl<T: Scalar> Kernel<T> for Draw<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        fill::<V>(self.noise, self.first, self.rows, self.dim, self.normals, &[]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod saved;
 
+use crate::ahead::Ahead;
 use crate::batch::Batches;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
@@ -13,7 +14,7 @@ use crate::report::{Evaluated, SolveError};
 use crate::schedule::Alpha;
 use crate::simd::{self, Scalar};
 use crate::step::{Dynamics, Motion, Scratch, pattern_rows, tile_rows};
-use crate::threads::{Blocks, Crew};
+use crate::threads::{Blocks, Crew, Effort};
 use std::sync::Arc;
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
@@ -27,6 +28,8 @@ pub(crate) struct Swarm<T> {
     plan: Arc<Plan>,
     crew: Crew<T>,
     walls: Option<Walls<T>>,
+    /// Normals of the coming move, where they are drawn while somebody else evaluates.
+    ahead: Option<Arc<Ahead<T>>>,
     pub ensemble: Ensemble<T>,
     pub batches: Option<Batches>,
     /// Copies of the rows of the current batch; empty when all particles are evaluated.
@@ -80,6 +83,7 @@ impl<T: Scalar> Swarm<T> {
             done_below: config.diameter.or(shrunk),
             crew,
             walls,
+            ahead: None,
             ensemble,
             batches: config.batch.map(|size| Batches::new(config.seed, particles, size)),
             gathered: Buffer::new(if config.batch.is_some() { batch * dim } else { 0 }),
@@ -146,7 +150,7 @@ impl<T: Scalar> Swarm<T> {
         } else {
             let partials = if fused { &mut partials[..] } else { &mut [] };
             let blocks = Blocks { first: 0, rows, energies, partials, block_rows: unit, dim };
-            crew.each(blocks, |block, scratch| {
+            crew.each(blocks, Effort::Move, |block, scratch| {
                 if let Some(motion) = &motion {
                     motion.advance(block.first, block.rows, scratch);
                 }
@@ -173,6 +177,18 @@ impl<T: Scalar> Swarm<T> {
             self.reduce();
         }
         self.gather();
+    }
+
+    /// Lets idle threads draw the noise of the coming move, which does not depend on the energies of this step.
+    pub fn draw_ahead(&mut self) {
+        let (config, dim) = (&self.plan.config, self.plan.dim);
+        let Some(pool) = self.crew.pool().filter(|_| config.update != Update::Partial) else { return };
+        if self.ahead.is_none() {
+            self.ahead = Ahead::new(config.seed, dim, self.ensemble.len());
+        }
+        if let Some(ahead) = &self.ahead {
+            ahead.begin(self.step, &pool);
+        }
     }
 
     /// The points of this step.
@@ -247,7 +263,10 @@ impl<T: Scalar> Swarm<T> {
         let config = &plan.config;
         let partial_update = config.update == Update::Partial;
         let dynamics = Dynamics { sigma: self.sigma, kicked: self.kicked && !partial_update, ..Dynamics::of(config) };
-        let motion = Motion::new(&dynamics, (config.seed, self.step - 1), plan.dim, &self.centres, walls.as_ref());
+        let ahead = self.ahead.as_deref();
+        let motion =
+            Motion::new(&dynamics, (config.seed, self.step - 1), plan.dim, &self.centres, walls.as_ref()).with(ahead);
+        let effort = if ahead.is_some_and(Ahead::end) { Effort::Sum } else { Effort::Move };
         let dim = plan.dim;
         let block_rows = tile_rows(dim);
         let everyone = |rows| Blocks { first: 0, rows, energies: &mut [], partials: &mut [], block_rows, dim };
@@ -261,13 +280,13 @@ impl<T: Scalar> Swarm<T> {
                     motion.advance(particle as usize, row, scratch);
                 }
                 if self.kicked {
-                    infallible(crew.each(everyone(ensemble.positions_mut()), |block, scratch| {
+                    infallible(crew.each(everyone(ensemble.positions_mut()), Effort::Move, |block, scratch| {
                         motion.kick(block.first, block.rows, scratch, T::from_f64(dynamics.amplitude()));
                         Ok(())
                     }));
                 }
             }
-            _ => infallible(crew.each(everyone(ensemble.positions_mut()), |block, scratch| {
+            _ => infallible(crew.each(everyone(ensemble.positions_mut()), effort, |block, scratch| {
                 motion.advance(block.first, block.rows, scratch);
                 Ok(())
             })),
@@ -330,7 +349,7 @@ impl<T: Scalar> Swarm<T> {
             block_rows: block_rows(dim),
             dim,
         };
-        let done: Result<(), std::convert::Infallible> = self.crew.each(blocks, |block, scratch| {
+        let done: Result<(), std::convert::Infallible> = self.crew.each(blocks, Effort::Sum, |block, scratch| {
             weigh(&mut block.partials[0], block.first, alpha, block.rows, block.energies, scratch);
             Ok(())
         });

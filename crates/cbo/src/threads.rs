@@ -9,9 +9,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Coordinates below which a pass is not worth waking threads for.
 const WORTH_THREADS: usize = 16384;
 
-/// Coordinates of a move below which a thread outside the pool is done before the pool has woken up; sums take an eighth of the
-/// time of a move.
-const WORTH_WAKING: usize = 65536;
+/// What a pass does, which decides whether it is worth waking threads for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Effort {
+    /// Noise and moves.
+    Move,
+    /// Sums, or moves whose noise is drawn.
+    Sum,
+}
+
+impl Effort {
+    /// Coordinates below which a thread outside the pool is done before the pool has woken up.
+    fn worth_waking(self) -> usize {
+        match self {
+            Self::Move => 1 << 16,
+            Self::Sum => 1 << 19,
+        }
+    }
+}
 
 /// Consecutive particles with what belongs to them; `energies` and `partials` may be empty where a pass has no use for them.
 pub(crate) struct Blocks<'a, T> {
@@ -93,6 +108,7 @@ impl<T: Scalar> Crew<T> {
     pub fn each<E: Send>(
         &self,
         blocks: Blocks<'_, T>,
+        effort: Effort,
         work: impl Fn(Blocks<'_, T>, &mut Scratch<T>) -> Result<(), E> + Sync,
     ) -> Result<(), E> {
         let one_by_one = |mut blocks: Blocks<'_, T>, scratch: &mut Scratch<T>| {
@@ -113,8 +129,7 @@ impl<T: Scalar> Crew<T> {
         if pool.current_thread_index().is_some() {
             return spread(blocks, grain, &leaf);
         }
-        let worth_waking = if blocks.partials.is_empty() { WORTH_WAKING } else { 8 * WORTH_WAKING };
-        if blocks.rows.len() < worth_waking {
+        if blocks.rows.len() < effort.worth_waking() {
             return leaf(blocks);
         }
         // The pool may be asleep, and waking it takes a while: the calling thread begins at once, and whoever is free

@@ -1,8 +1,8 @@
 //! Runs step by step, and runs that are saved and go on later, are the run of `solve`, bit by bit.
 
 use cbo::{
-    Alpha, AskTell, CboConfig, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport, StopReason, Update,
-    from_fn, resume, solve,
+    Alpha, AskTell, CboConfig, Diffusion, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport, StopReason,
+    Update, from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
 
@@ -79,6 +79,29 @@ fn asking_and_telling_is_solving() {
     for config in variants() {
         same_as_solve::<f64>(&config, false);
         same_as_solve::<f32>(&config, false);
+    }
+}
+
+#[test]
+fn noise_drawn_ahead_by_idle_threads_is_the_same_noise() {
+    // Large enough for several threads; as solve is with one.
+    let size = |config: &CboConfig| CboConfig { particles: 8000, steps: Some(6), threads: 1, ..config.clone() };
+    for config in variants().iter().map(size) {
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            let config = CboConfig { diffusion, ..config.clone() };
+            let whole = solve::<f64>(&config, &from_fn(DIM, bumpy), &mut ()).expect("a run");
+            for pause in [false, true] {
+                let mut run = AskTell::<f64>::new(&CboConfig { threads: 3, ..config.clone() }, DIM).expect("a run");
+                while run.stopped().is_none() {
+                    let energies = energies(&mut run);
+                    if pause {
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    run.tell(&energies, &mut ()).expect("energies");
+                }
+                assert!(run.report().ensemble.rows().as_slice() == whole.ensemble.rows().as_slice(), "{config:?}");
+            }
+        }
     }
 }
 
