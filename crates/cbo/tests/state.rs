@@ -85,8 +85,14 @@ fn asking_and_telling_is_solving() {
 #[test]
 fn noise_drawn_ahead_by_idle_threads_is_the_same_noise() {
     // Large enough for several threads; as solve is with one.
-    let size = |config: &CboConfig| CboConfig { particles: 8000, steps: Some(6), threads: 1, ..config.clone() };
-    for config in variants().iter().map(size) {
+    let large = |config: &CboConfig| CboConfig {
+        particles: 7800,
+        steps: Some(6),
+        max_evaluations: None,
+        threads: 1,
+        ..config.clone()
+    };
+    for config in variants().iter().map(large) {
         for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
             let config = CboConfig { diffusion, ..config.clone() };
             let whole = solve::<f64>(&config, &from_fn(DIM, bumpy), &mut ()).expect("a run");
