@@ -22,6 +22,7 @@ pub mod plot;
 pub mod points;
 pub mod progress;
 pub mod result;
+pub mod resume;
 pub mod settings;
 pub mod setup;
 pub mod success;
@@ -64,6 +65,8 @@ pub struct Cli {
 pub enum Command {
     /// Minimise a benchmark function
     Minimize(minimize::MinimizeArgs),
+    /// Go on with a run that was cut off, or beyond its end
+    Resume(resume::ResumeArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
     /// Show the benchmark functions: formula, domain, minimum
@@ -97,6 +100,7 @@ pub fn parse(arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let outcome = parse(&arguments).and_then(|(cli, origins)| match cli.command {
         Command::Minimize(args) => minimize::run(&args, &origins),
+        Command::Resume(args) => resume::run(&args),
         Command::Success(args) => success::run(&args, &origins),
         Command::List(args) => list::run(&args),
         Command::Bench(args) => bench::run(&args),

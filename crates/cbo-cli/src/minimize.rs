@@ -10,6 +10,7 @@ use crate::options::RunOptions;
 use crate::plot::{self, Format};
 use crate::progress::Progress;
 use crate::result::Summary;
+use crate::resume::{ResumeArgs, Resumed};
 use crate::setup::Setup;
 use crate::values::Precision;
 use crate::{files, interrupt, settings, text};
@@ -97,6 +98,11 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
         Precision::F32 => run_in::<f32>(args, &setup, &problem, certificate),
         Precision::F64 => run_in::<f64>(args, &setup, &problem, certificate),
     }
+}
+
+/// Goes on with a run.
+pub fn resume(_args: &ResumeArgs, _resumed: Resumed) -> Result<(), CliError> {
+    unimplemented!()
 }
 
 /// A line on stderr, if somebody listens.

@@ -8,6 +8,25 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Switch<T>(pub Option<T>);
 
+/// A limit of a run that goes on: a new one, or more than before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget<T> {
+    /// This, from the beginning of the run.
+    Limit(T),
+    /// So much more.
+    More(T),
+}
+
+impl<T: Copy + std::ops::Add<Output = T>> Budget<T> {
+    /// The new limit of a run that had the limit `before`, if any, and has come to `done`.
+    pub fn after(self, before: Option<T>, done: T) -> T {
+        match self {
+            Self::Limit(limit) => limit,
+            Self::More(more) => before.unwrap_or(done) + more,
+        }
+    }
+}
+
 /// Where the particles start, as the user says it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InitSpec {
@@ -98,6 +117,24 @@ pub fn count(text: &str) -> Result<u64, String> {
         .ok()
         .or_else(|| text.parse().ok().and_then(whole))
         .ok_or_else(|| format!("`{text}` is not a whole number that is zero or positive"))
+}
+
+/// A new limit, or `+` and how much more, as `read` reads numbers.
+fn budget<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Budget<T>, String> {
+    match text.trim().strip_prefix('+') {
+        Some(more) => read(more).map(Budget::More),
+        None => read(text).map(Budget::Limit),
+    }
+}
+
+/// A new limit of whole numbers, or how many more.
+pub fn count_budget(text: &str) -> Result<Budget<u64>, String> {
+    budget(text, count)
+}
+
+/// A new limit, or how much more.
+pub fn number_budget(text: &str) -> Result<Budget<f64>, String> {
+    budget(text, number)
 }
 
 /// Like [`count`], for sizes in memory.

@@ -156,6 +156,11 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
+/// Goes on with a training run.
+pub fn resume(_args: &crate::resume::ResumeArgs, _resumed: crate::resume::Resumed) -> Result<(), CliError> {
+    unimplemented!()
+}
+
 /// The preset, with what was given over it.
 fn settings(args: &TrainArgs, network: Network, data: &Data) -> Result<Settings, CliError> {
     let preset = match args.preset {

@@ -1,0 +1,87 @@
+//! `cbo resume`: goes on with a run where it was cut off, or beyond its end with a larger budget.
+
+use crate::error::CliError;
+use crate::values::{self, Budget};
+use crate::{minimize, mnist};
+use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::folder::{Folder, FolderError};
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  cbo resume runs/wing                          # after a crash, a reboot or Ctrl-C
+  cbo resume runs/wing --steps +500             # 500 steps more than it was allowed
+  cbo resume runs/wing --evaluations 100000     # a new limit
+  cbo resume lenet1 --epochs 50                 # a training run
+
+The result is the one that an undisturbed run would have had, bit by bit, with any number of threads.";
+
+/// Arguments of `cbo resume`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct ResumeArgs {
+    /// The folder of the run: what --out was
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// A new limit of steps, or how many more (+N)
+    #[arg(long, value_name = "STEPS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
+    pub steps: Option<Budget<u64>>,
+    /// A new limit of evaluations, or how many more (+N)
+    #[arg(long, alias = "max-evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
+    pub evaluations: Option<Budget<u64>>,
+    /// A new end time of the dynamics, or how much more (+T)
+    #[arg(long, value_name = "T|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
+    pub time: Option<Budget<f64>>,
+    /// A new limit of seconds, those before counted, or how many more (+S)
+    #[arg(long, alias = "max-seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
+    pub seconds: Option<Budget<f64>>,
+    /// A new number of epochs of a training run, or how many more (+N)
+    #[arg(long, value_name = "EPOCHS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
+    pub epochs: Option<Budget<u64>>,
+    /// Threads from now on; 0 for one a core [default: as before]
+    #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
+    pub threads: Option<usize>,
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", value_parser = values::number, help_heading = "Computation")]
+    pub checkpoint_every: Option<f64>,
+    /// Goes on although settings or the objective were changed since
+    #[arg(long)]
+    pub force: bool,
+    /// One JSON object on stdout, and nothing else there
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress bar, no warnings
+    #[arg(long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// A run that goes on: its folder, which is ours alone now, and where it was.
+#[derive(Debug)]
+pub struct Resumed {
+    /// The folder.
+    pub folder: Folder,
+    /// The checkpoint.
+    pub from: Checkpoint,
+}
+
+/// Runs the command.
+pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
+    let folder = Folder::open(&args.folder).map_err(refused)?;
+    let (from, fault) = folder.load().map_err(refused)?;
+    if let Some(fault) = fault {
+        let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
+        folder.log(&note);
+        minimize::eprintln_quietly(&format!("warning: {note}"));
+    }
+    let resumed = Resumed { folder, from };
+    match resumed.from.summary.kind.as_str() {
+        "mnist" => mnist::train::resume(args, resumed),
+        _ => minimize::resume(args, resumed),
+    }
+}
+
+/// A folder that cannot be used is the user's to mend; one that fails underway is a failure.
+pub fn refused(error: FolderError) -> CliError {
+    CliError::Usage(error.to_string())
+}

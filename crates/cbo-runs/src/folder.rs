@@ -1,0 +1,412 @@
+//! The folder of a run: whose it is, what happened in it, and where the run is.
+
+use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
+use crate::files::{self, write_keeping, write_whole};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The settings of the run, which repeat it.
+pub const CONFIG: &str = "config.toml";
+/// The newest checkpoint.
+pub const CHECKPOINT: &str = "checkpoint.cbo";
+/// The one before it.
+pub const PREVIOUS: &str = "checkpoint.previous.cbo";
+/// A newest checkpoint that could not be used.
+const DAMAGED: &str = "checkpoint.damaged.cbo";
+/// The evaluations of an external objective.
+pub const EVALUATIONS: &str = "evaluations.sqlite";
+/// What happened, and when.
+pub const LOG: &str = "log.txt";
+/// Held by the process that uses the folder.
+const LOCK: &str = "lock";
+/// How folders begin that hold a run which was replaced.
+const REPLACED: &str = "replaced-";
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// There is nothing.
+    #[error("there is no folder {}", .0.display())]
+    Missing(PathBuf),
+    /// There is something else.
+    #[error("{} is not the folder of a run: it has no {CONFIG}", .0.display())]
+    NotARun(PathBuf),
+    /// There is a run already.
+    #[error(
+        "{folder} holds a run already: go on with it (cbo resume {folder}), choose another folder, or replace the run with --force",
+        folder = .0.display()
+    )]
+    Occupied(PathBuf),
+    /// There is something else, which is not ours to replace.
+    #[error("folder = {}: holds {names} and is not the folder of a run; choose an empty or a new folder", .folder.display())]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// Some of what is in it.
+        names: String,
+    },
+    /// Another process is at work there.
+    #[error("{} is in use by another cbo{holder}; wait until it is done, or choose another folder", .folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// Which one, as far as known.
+        holder: String,
+    },
+    /// No checkpoint can be read.
+    #[error("{} has no checkpoint to go on from{why}; begin again: cbo minimize --config {}/{CONFIG} --out NEW_FOLDER", .folder.display(), .folder.display())]
+    NoCheckpoint {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with those that are there.
+        why: String,
+    },
+    /// Files cannot be read or written.
+    #[error("cannot use {}: {source}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
+    move |source| FolderError::Io { path: path.to_path_buf(), source }
+}
+
+/// A folder that is ours for as long as this lives: nobody else can use it meanwhile.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// The system unlocks it when this process ends, however it ends: a lock is never stale.
+    _lock: File,
+}
+
+impl Folder {
+    /// A folder for a new run, created if need be. A run that is there already must be meant to be replaced.
+    pub fn create(path: &Path, replace: bool) -> Result<Self, FolderError> {
+        fs::create_dir_all(path).map_err(fault(path))?;
+        let occupied = |names: &[String]| names.iter().any(|name| name == CONFIG);
+        let names = files::names(path).map_err(fault(path))?;
+        let others: Vec<&str> = names.iter().map(String::as_str).filter(|n| !is_ours(n)).collect();
+        if !others.is_empty() && !occupied(&names) {
+            let more = if others.len() > 3 { format!(" and {} more", others.len() - 3) } else { String::new() };
+            let names = others[..others.len().min(3)].join(", ") + &more;
+            return Err(FolderError::Foreign { folder: path.into(), names });
+        }
+        let folder = Self::lock(path)?;
+        // Looked at again: another process may have begun a run in between.
+        let names = files::names(path).map_err(fault(path))?;
+        if occupied(&names) {
+            if !replace {
+                return Err(FolderError::Occupied(path.into()));
+            }
+            folder.set_aside(&names)?;
+        }
+        folder.tidy()?;
+        Ok(folder)
+    }
+
+    /// The folder of a run that is there.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        is_run(path)?;
+        let folder = Self::lock(path)?;
+        folder.tidy()?;
+        Ok(folder)
+    }
+
+    fn lock(path: &Path) -> Result<Self, FolderError> {
+        let file = path.join(LOCK);
+        let mut lock =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(fault(path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = holder(&file).map_or_else(String::new, |pid| format!(" (process {pid})"));
+                return Err(FolderError::InUse { folder: path.into(), holder });
+            }
+            Err(TryLockError::Error(source)) => return Err(FolderError::Io { path: file, source }),
+        }
+        let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+        written.map_err(fault(path))?;
+        Ok(Self { path: path.into(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a file, whole or not at all.
+    pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
+        let path = self.file(name);
+        write_whole(&path, contents).map_err(fault(&path))
+    }
+
+    /// Writes a checkpoint; the one before it is kept.
+    pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
+        let path = self.file(CHECKPOINT);
+        write_keeping(&path, &self.file(PREVIOUS), &checkpoint.to_bytes()).map_err(fault(&path))
+    }
+
+    /// The newest checkpoint that can be read, and what is wrong with a newer one that cannot.
+    pub fn load(&self) -> Result<(Checkpoint, Option<String>), FolderError> {
+        let (checkpoint, fault) = newest(&self.path)?;
+        if fault.is_some() {
+            // Out of the way: the next checkpoint would make it the one before, in the place of the good one.
+            let path = self.file(CHECKPOINT);
+            fs::rename(&path, self.file(DAMAGED)).map_err(self::fault(&path))?;
+        }
+        Ok((checkpoint, fault))
+    }
+
+    /// Adds a line to the log, with the time. A log that cannot be written stops nobody.
+    pub fn log(&self, line: &str) {
+        let open = OpenOptions::new().create(true).append(true).open(self.file(LOG));
+        let _ = open.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
+    }
+
+    /// Removes what a program left behind that was killed while it wrote.
+    fn tidy(&self) -> Result<(), FolderError> {
+        for name in files::names(&self.path).map_err(fault(&self.path))? {
+            if files::is_temporary(&name) {
+                let _ = fs::remove_file(self.file(&name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the run that is to be replaced into a folder of its own below this one.
+    fn set_aside(&self, names: &[String]) -> Result<(), FolderError> {
+        let free = (1..).map(|n| self.file(&format!("{REPLACED}{n}"))).find(|place| !place.exists());
+        let Some(place) = free else { return Ok(()) };
+        fs::create_dir(&place).map_err(fault(&place))?;
+        // The settings last: until then, the folder still holds a run.
+        let ours = |name: &&String| *name != LOCK && *name != CONFIG && !name.starts_with(REPLACED);
+        for name in names.iter().filter(ours).map(String::as_str).chain([CONFIG]) {
+            let path = self.file(name);
+            fs::rename(&path, place.join(name)).map_err(fault(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file of this name may lie in a folder that holds no run yet.
+fn is_ours(name: &str) -> bool {
+    name == LOCK || name.starts_with(REPLACED) || files::is_temporary(name)
+}
+
+/// Checks that there is the folder of a run.
+fn is_run(path: &Path) -> Result<(), FolderError> {
+    if !path.exists() {
+        return Err(FolderError::Missing(path.into()));
+    }
+    if !path.join(CONFIG).is_file() {
+        return Err(FolderError::NotARun(path.into()));
+    }
+    Ok(())
+}
+
+/// The newest checkpoint of a folder that can be read, and what is wrong with a newer one that cannot.
+fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
+    let mut faults = Vec::new();
+    for name in [CHECKPOINT, PREVIOUS] {
+        let path = folder.join(name);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(fault(&path)(e)),
+        };
+        match Checkpoint::from_bytes(&bytes) {
+            Ok(checkpoint) => return Ok((checkpoint, faults.pop())),
+            // An older state would be a step back that nobody asked for.
+            Err(error @ CheckpointError::Newer { .. }) => {
+                return Err(FolderError::NoCheckpoint { folder: folder.into(), why: format!(" ({name}: {error})") });
+            }
+            Err(error) => faults.push(format!("{name} cannot be used: {error}")),
+        }
+    }
+    let why = if faults.is_empty() { String::new() } else { format!(" ({})", faults.join("; ")) };
+    Err(FolderError::NoCheckpoint { folder: folder.into(), why })
+}
+
+/// What can be seen of a run from outside, while it goes on or after.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The process that is at work, if one is; 0 if it is not known.
+    pub running: Option<u32>,
+    /// Its newest checkpoint, if there is one.
+    pub checkpoint: Option<Checkpoint>,
+    /// When that was written.
+    pub written: Option<SystemTime>,
+    /// What is wrong with its checkpoints, if something is.
+    pub fault: Option<String>,
+}
+
+impl Look {
+    /// Its history so far, as the CSV file that the run writes at its end.
+    pub fn history(&self) -> Option<&str> {
+        let section = self.checkpoint.as_ref()?.more.get(HISTORY)?;
+        std::str::from_utf8(section).ok()
+    }
+
+    /// `running`, `finished` or `interrupted`.
+    pub fn state(&self) -> &'static str {
+        let stop = self.checkpoint.as_ref().and_then(|c| c.summary.stop.as_deref());
+        match (self.running, stop) {
+            (Some(_), _) => "running",
+            (None, Some(stop)) if stop != "interrupt" => "finished",
+            (None, _) => "interrupted",
+        }
+    }
+}
+
+/// Looks at the folder of a run without touching it.
+pub fn look(path: &Path) -> Result<Look, FolderError> {
+    is_run(path)?;
+    let lock = path.join(LOCK);
+    // Asked for with a shared lock, which two lookers can have at once.
+    let running = match File::open(&lock) {
+        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        Err(_) => false,
+    };
+    let running = running.then(|| holder(&lock).unwrap_or(0));
+    let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
+    match newest(path) {
+        Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
+        Err(FolderError::NoCheckpoint { why, .. }) => {
+            let fault = (!why.is_empty()).then(|| why.trim_matches([' ', '(', ')']).to_string());
+            Ok(Look { running, checkpoint: None, written: None, fault })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The process that wrote the lock.
+fn holder(lock: &Path) -> Option<u32> {
+    fs::read_to_string(lock).ok()?.trim().parse().ok()
+}
+
+/// A time in the form `2026-01-31T12:00:00Z`.
+pub fn timestamp(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, second) = (seconds / 86400, seconds % 86400);
+    // Days since 0000-03-01, in eras of 400 years (Howard Hinnant's algorithm).
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::Summary;
+    use std::time::Duration;
+
+    fn at(step: u64) -> Checkpoint {
+        Checkpoint { summary: Summary { step, ..Summary::default() }, ..Checkpoint::default() }
+    }
+
+    fn run() -> (tempfile::TempDir, Folder) {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(&place.path().join("run"), false).expect("a new folder");
+        folder.write(CONFIG, b"objective = 'sphere'\n").expect("a file");
+        (place, folder)
+    }
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        let of = |seconds| timestamp(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(of(0), "1970-01-01T00:00:00Z");
+        assert_eq!(of(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(of(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(of(1_709_251_200), "2024-03-01T00:00:00Z");
+        assert_eq!(of(4_107_542_400), "2100-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn one_process_at_a_time_uses_a_folder_and_a_dead_one_leaves_it_free() {
+        let (_place, folder) = run();
+        let error = Folder::open(folder.path()).expect_err("in use").to_string();
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        assert_eq!(look(folder.path()).expect("a look").state(), "running");
+        let path = folder.path().to_path_buf();
+        drop(folder);
+        assert_eq!(look(&path).expect("a look").state(), "interrupted");
+        Folder::open(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_run_is_not_overwritten_by_accident_and_something_else_never() {
+        let (place, folder) = run();
+        folder.save(&at(3)).expect("a checkpoint");
+        let path = folder.path().to_path_buf();
+        drop(folder);
+        assert!(matches!(Folder::create(&path, false), Err(FolderError::Occupied(_))));
+        let folder = Folder::create(&path, true).expect("replaced");
+        assert!(matches!(folder.load(), Err(FolderError::NoCheckpoint { .. })));
+        assert!(path.join("replaced-1/checkpoint.cbo").is_file() && path.join("replaced-1/config.toml").is_file());
+        drop(folder);
+        Folder::create(&path, false).expect("a replaced run is no run");
+        fs::write(place.path().join("thesis.tex"), "").expect("a file");
+        for force in [false, true] {
+            let error = Folder::create(place.path(), force).expect_err("not ours").to_string();
+            assert!(error.contains("thesis.tex"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_checkpoint_is_stepped_over_and_named() {
+        let (_place, folder) = run();
+        (1..=3).for_each(|step| folder.save(&at(step)).expect("a checkpoint"));
+        let (checkpoint, fault) = folder.load().expect("a checkpoint");
+        assert_eq!((checkpoint.summary.step, fault), (3, None));
+        let bytes = fs::read(folder.file(CHECKPOINT)).expect("a file");
+        for length in 0..bytes.len() {
+            fs::write(folder.file(CHECKPOINT), &bytes[..length]).expect("a file");
+            let (checkpoint, fault) = folder.load().expect("the one before");
+            assert_eq!(checkpoint.summary.step, 2);
+            assert!(fault.expect("a word about it").contains(CHECKPOINT));
+            assert!(folder.file(DAMAGED).is_file() && !folder.file(CHECKPOINT).exists());
+        }
+        assert_eq!(folder.load().expect("the one before").0.summary.step, 2);
+        fs::write(folder.file(PREVIOUS), b"CBORUN\r\n").expect("a file");
+        let error = folder.load().expect_err("nothing left").to_string();
+        assert!(error.contains(PREVIOUS), "{error}");
+    }
+
+    #[test]
+    fn a_checkpoint_of_a_newer_version_is_not_stepped_over() {
+        let (_place, folder) = run();
+        (1..=2).for_each(|step| folder.save(&at(step)).expect("a checkpoint"));
+        let mut bytes = fs::read(folder.file(CHECKPOINT)).expect("a file");
+        bytes[8] = 9;
+        fs::write(folder.file(CHECKPOINT), &bytes).expect("a file");
+        let error = folder.load().expect_err("too new").to_string();
+        assert!(error.contains("version 9") && error.contains("newer cbo"), "{error}");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed() {
+        let (_place, folder) = run();
+        let path = folder.path().to_path_buf();
+        fs::write(path.join(".checkpoint.cbo.123.tmp"), b"half").expect("a file");
+        drop(folder);
+        Folder::open(&path).expect("ours");
+        assert!(!path.join(".checkpoint.cbo.123.tmp").exists());
+    }
+}

@@ -1,0 +1,1 @@
+//! Every finished evaluation in a SQLite file.
