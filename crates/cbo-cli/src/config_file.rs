@@ -1,9 +1,10 @@
 //! `--config FILE`: TOML keys become flags, so that both mean the same by construction.
 
 use crate::error::CliError;
+use crate::mnist::data;
 use crate::values;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ pub fn merge(
     arguments: &[OsString],
     matches: ArgMatches,
 ) -> Result<(ArgMatches, Origins), CliError> {
-    let Some((name, given)) = matches.subcommand() else { return Ok((matches, Origins::default())) };
+    let (names, given, subcommand) = innermost(command, &matches);
     let Some(file) = given.try_get_one::<PathBuf>("config").ok().flatten().cloned() else {
         return Ok((matches, Origins::default()));
     };
@@ -62,7 +63,6 @@ pub fn merge(
         CliError::Usage(format!("config file {}: cannot be read: {e}; give a readable TOML file", file.display()))
     })?;
     let in_line = |line: usize, message: &str| CliError::Usage(format!("{} line {line}: {message}", file.display()));
-    let subcommand = command.find_subcommand(name).unwrap_or(command);
     let keys: Vec<&str> = keys(subcommand);
     let entries = parse(&text, &keys).map_err(|e| in_line(e.line, &e.message))?;
     let folder = file.parent().unwrap_or(Path::new(""));
@@ -71,7 +71,7 @@ pub fn merge(
         matches!(given.value_source(&id), Some(ValueSource::CommandLine))
     };
     let program = arguments.first().cloned().unwrap_or_else(|| "cbo".into());
-    let mut flags: Vec<OsString> = vec![program, name.into()];
+    let mut flags: Vec<OsString> = [program].into_iter().chain(names.iter().map(OsString::from)).collect();
     let head = flags.clone();
     let mut lines = HashMap::new();
     for Entry { key, value, line } in entries {
@@ -88,16 +88,38 @@ pub fn merge(
         }
     }
     // Arguments after the subcommand's name; there are none before it but flags of the program itself.
-    let place = arguments.iter().position(|a| a == name).map_or(arguments.len(), |i| i + 1);
+    let behind = |place: usize, name: &String| {
+        let found = arguments[place..].iter().position(|a| a.to_str() == Some(name));
+        found.map_or(arguments.len(), |i| place + i + 1)
+    };
+    let place = names.iter().fold(0, behind);
     flags.extend(arguments[place..].iter().cloned());
     let merged = command.clone().try_get_matches_from(flags)?;
     Ok((merged, Origins { file, lines }))
 }
 
-/// The keys that a command knows: its flags, and `objective`.
+/// The innermost subcommand that was given, such as `mnist train`: its names, what was given to it, and the command itself.
+fn innermost<'a>(command: &'a Command, matches: &'a ArgMatches) -> (Vec<String>, &'a ArgMatches, &'a Command) {
+    let (mut names, mut given, mut found) = (Vec::new(), matches, command);
+    while let Some((name, inner)) = given.subcommand()
+        && let Some(subcommand) = found.find_subcommand(name)
+    {
+        names.push(name.to_string());
+        (given, found) = (inner, subcommand);
+    }
+    (names, given, found)
+}
+
+/// The keys that a command knows: its flags that take a value, and `objective` if it takes one.
 fn keys(command: &Command) -> Vec<&str> {
-    let flags = command.get_arguments().filter_map(|arg| arg.get_long());
-    flags.filter(|flag| !["config", "help", "version"].contains(flag)).chain(["objective"]).collect()
+    let valued = |arg: &&Arg| arg.get_action().takes_values() && !["config", "help", "version"].contains(&id(arg));
+    let flags = command.get_arguments().filter(valued).filter_map(Arg::get_long);
+    let objective = command.get_positionals().map(id).filter(|id| *id == "objective");
+    flags.chain(objective).collect()
+}
+
+fn id(arg: &Arg) -> &str {
+    arg.get_id().as_str()
 }
 
 /// The gist of a parser's complaint about one value.
@@ -182,7 +204,8 @@ fn nearest(name: &str, keys: &[&str]) -> String {
 fn rebase(key: &str, value: String, folder: &Path) -> String {
     let moved = |path: &str| folder.join(path).to_string_lossy().into_owned();
     match key {
-        "out" | "plot" | "history" | "animate" => moved(&value),
+        "out" | "plot" | "history" | "animate" | "command-folder" => moved(&value),
+        "data" if ![data::FETCHED, data::BUILT_IN].contains(&value.as_str()) => moved(&value),
         "init" => value.strip_prefix("file:").map(|path| format!("file:{}", moved(path))).unwrap_or(value),
         "bounds" => match values::bounds(&value) {
             Ok(values::BoundsSpec::File(_)) => moved(&value),

@@ -1,5 +1,6 @@
 //! How a command ends when it does not succeed: exit code and message.
 
+use crate::interrupt;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub enum CliError {
     Clap(clap::Error),
     /// Nobody reads the output any more: not worth a word.
     ClosedOutput,
-    /// Ctrl-C, with the result already printed: exit code 130.
+    /// Ctrl-C or SIGTERM, with the result already printed: exit code 130 or 143.
     Interrupted,
 }
 
@@ -37,7 +38,7 @@ impl CliError {
             Self::Failed(_) => 1,
             Self::Clap(error) => u8::try_from(error.exit_code()).unwrap_or(2),
             Self::ClosedOutput => 0,
-            Self::Interrupted => 130,
+            Self::Interrupted => interrupt::code(),
         }
     }
 

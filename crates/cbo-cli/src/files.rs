@@ -1,38 +1,15 @@
 //! Output files: checked before a run, written whole or not at all.
 
 use crate::error::CliError;
+pub use cbo_runs::files::names;
+use cbo_runs::files::{self, folder, temporary};
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-/// The name under which a file is written before it gets its own.
-fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
-}
-
-/// The folder that `path` lies in.
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Makes `path` hold `contents`: written beside it, synced, then renamed, so that nobody ever sees half a file.
+/// Makes `path` hold `contents`, whole or not at all.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
-    let beside = temporary(path);
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(contents)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&beside, path)).and_then(|()| sync(folder(path))).map_err(|e| {
-        // The first fault is the one to tell of.
-        let _ = fs::remove_file(&beside);
-        CliError::Failed(format!("cannot write {}: {e}", path.display()))
-    })
-}
-
-/// Makes a rename in `folder` last.
-fn sync(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    files::write_whole(path, contents).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }
 
 /// Finds out before a run whether `path` can be written after it.
@@ -68,28 +45,9 @@ pub fn check_folder(path: &Path, what: &str, is_ours: fn(&[String]) -> bool) -> 
     check_inside(path).map_err(unwritable)
 }
 
-/// What lies in a folder, in order.
-pub fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let name = |entry: io::Result<fs::DirEntry>| entry.map(|e| e.file_name().to_string_lossy().into_owned());
-    let mut names = fs::read_dir(folder)?.map(name).collect::<io::Result<Vec<_>>>()?;
-    names.sort();
-    Ok(names)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_appears_whole_and_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("result.json");
-        write_whole(&path, b"old").expect("first");
-        write_whole(&path, b"new").expect("second");
-        assert_eq!(fs::read(&path).expect("the file"), b"new");
-        check_file(&path).expect("writable");
-        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
-    }
 
     #[test]
     fn a_folder_of_something_else_is_refused() {

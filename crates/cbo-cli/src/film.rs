@@ -1,12 +1,13 @@
 //! A film of the swarm in one or two dimensions: evenly spaced snapshots, bounded in number and in particles.
 
 use cbo::{Ensemble, Scalar, StepReport};
+use serde::{Deserialize, Serialize};
 
 /// Particles kept of a snapshot: more would hide the landscape.
 const PARTICLES: usize = 2000;
 
 /// The swarm at one step; the second coordinate is 0 in one dimension.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The step.
     pub step: u64,
@@ -19,7 +20,7 @@ pub struct Snapshot {
 }
 
 /// Snapshots in order; when there are too many, every second one goes and the spacing doubles.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Film {
     snapshots: Vec<Snapshot>,
     capacity: usize,
@@ -42,6 +43,17 @@ impl Film {
     /// A film of at most `capacity` snapshots (at least 2). The first is that of step 0.
     pub fn new(capacity: usize) -> Self {
         Self { snapshots: Vec::new(), capacity: capacity.max(2), spacing: 1 }
+    }
+
+    /// The film as bytes, for a run that goes on later.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Numbers and lists of them are always JSON.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The film that the bytes are.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok().filter(|film: &Self| film.capacity >= 2 && film.spacing >= 1)
     }
 
     /// Keeps the swarm of this step, if its turn has come.
@@ -84,6 +96,7 @@ mod tests {
             ControlFlow::Continue(())
         })
         .expect("a run");
+        assert_eq!(Film::from_bytes(&film.to_bytes()), Some(film.clone()));
         let end = Snapshot::new(run.steps, run.time, &run.ensemble, &run.consensus.x);
         let steps: Vec<u64> = film.finish(end).iter().map(|s| s.step).collect();
         assert_eq!(steps, [0, 8, 16, 24, 32, 40, 48, 50]);

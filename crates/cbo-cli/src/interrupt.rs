@@ -1,21 +1,68 @@
-//! Ctrl-C: the first ends the run with the best point so far, the second ends the program.
+//! Ctrl-C and its kin: the first ends the run with the best point so far, the second ends the program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// SIGINT, the signal of Ctrl-C.
+const CTRL_C: u8 = 2;
 
-/// Listens for Ctrl-C from now on.
+/// The first signal that came; 0 before.
+static SIGNAL: AtomicU8 = AtomicU8::new(0);
+
+/// When it came.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+
+/// Signals that come sooner than this after the first are the same one: some programs send it both to us and to our group.
+const ECHO: Duration = Duration::from_millis(100);
+
+/// Whether to tell what a signal does.
+static TALKING: AtomicBool = AtomicBool::new(false);
+
+/// Listens for signals from now on: SIGINT (Ctrl-C) and SIGTERM.
 pub fn listen() {
-    let handler = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    // Where signals cannot be caught, Ctrl-C simply ends the program.
-    let _ = ctrlc::set_handler(handler);
+    // Where signals cannot be caught, they simply end the program.
+    #[cfg(unix)]
+    if let Ok(mut signals) =
+        signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])
+    {
+        std::thread::spawn(move || signals.forever().for_each(|signal| arrived(signal as u8)));
+    }
+    #[cfg(not(unix))]
+    let _ = ctrlc::set_handler(|| arrived(CTRL_C));
 }
 
-/// Whether the user has pressed Ctrl-C.
+/// Tells the user from now on what the first signal does: for steps that take long.
+pub fn tell() {
+    TALKING.store(true, Ordering::Relaxed);
+}
+
+fn arrived(signal: u8) {
+    let is_first = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    let since = FIRST.get_or_init(Instant::now).elapsed();
+    if !is_first {
+        if since < ECHO {
+            return;
+        }
+        cbo_runs::external::kill_all();
+        std::process::exit(128 + i32::from(signal));
+    }
+    if TALKING.load(Ordering::Relaxed) {
+        let words =
+            "the step is being finished; a second Ctrl-C ends the program at once, and no finished evaluation is lost";
+        crate::minimize::eprintln_quietly(words);
+    }
+}
+
+/// Whether the user wants the run to end.
 pub fn requested() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    SIGNAL.load(Ordering::Relaxed) != 0
+}
+
+/// The exit code of a program that was asked to end: 130 after Ctrl-C, 143 after SIGTERM.
+pub fn code() -> u8 {
+    match SIGNAL.load(Ordering::Relaxed) {
+        0 => 128 + CTRL_C,
+        signal => 128 + signal,
+    }
 }

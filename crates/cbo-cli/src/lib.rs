@@ -23,6 +23,7 @@ pub mod points;
 pub mod progress;
 pub mod result;
 pub mod resume;
+pub mod runs;
 pub mod settings;
 pub mod setup;
 pub mod success;
@@ -39,6 +40,8 @@ const EXAMPLES: &str = "\
 Examples:
   cbo minimize rastrigin --dim 20
   cbo minimize --config run.toml --json
+  cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --out run
+  cbo resume run
   cbo success rastrigin --dim 20 --runs 100
   cbo list
   cbo bench
@@ -47,7 +50,7 @@ Examples:
   cbo meanfield --quick
   cbo mnist fetch
 
-Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C.";
+Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C, 143 by SIGTERM.";
 
 const ABOUT: &str = "Consensus-based optimization: a swarm of particles agrees on where the global minimum is";
 
@@ -63,10 +66,12 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Minimise a benchmark function
+    /// Minimise a benchmark function, or a program
     Minimize(minimize::MinimizeArgs),
     /// Go on with a run that was cut off, or beyond its end
     Resume(resume::ResumeArgs),
+    /// Show, compare and export runs: what the folders of --out hold
+    Runs(runs::RunsArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
     /// Show the benchmark functions: formula, domain, minimum
@@ -101,6 +106,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let outcome = parse(&arguments).and_then(|(cli, origins)| match cli.command {
         Command::Minimize(args) => minimize::run(&args, &origins),
         Command::Resume(args) => resume::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Success(args) => success::run(&args, &origins),
         Command::List(args) => list::run(&args),
         Command::Bench(args) => bench::run(&args),

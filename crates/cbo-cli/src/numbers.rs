@@ -29,16 +29,25 @@ pub fn json(value: &impl Serialize) -> String {
 
 /// A number for people: six significant digits.
 pub fn short(value: f64) -> String {
+    rounded(value, 6)
+}
+
+/// A number for people in a hurry: four significant digits.
+pub fn brief(value: f64) -> String {
+    rounded(value, 4)
+}
+
+fn rounded(value: f64, significant: usize) -> String {
     let size = value.abs();
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
     if !(1e-4..1e7).contains(&size) {
-        let text = format!("{value:.5e}");
+        let text = format!("{value:.*e}", significant - 1);
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         return format!("{}e{exponent}", trimmed(digits));
     }
-    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
+    let digits = (significant as i32 - 1 - size.log10().floor() as i32).max(0) as usize;
     trimmed(&format!("{value:.digits$}")).to_string()
 }
 

@@ -1,6 +1,6 @@
 //! The progress bar: on a terminal only, and seldom enough to cost nothing.
 
-use crate::numbers::short;
+use crate::numbers::brief;
 use cbo::{CboConfig, Scalar, StepReport};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -37,15 +37,30 @@ impl Progress {
         }
         self.shown = step.seconds;
         let done = self.fraction(step.step, step.evaluations, step.seconds);
-        let left = step.seconds * (1.0 - done) / done.max(1e-9);
+        // Before the first step is done, nobody knows.
+        let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds * (1.0 - done) / done)));
         self.bar.set_position((done * FULL as f64) as u64);
         self.bar.set_message(format!(
-            "step {}, best {}, {} evaluations/s, {} left",
+            "step {}, best {}, spread {}, ess {}, {}/s{}{}",
             step.step,
-            short(step.best.value),
-            short(step.evaluations as f64 / step.seconds),
-            duration(left)
+            brief(step.best.value),
+            brief(step.ensemble.spread()),
+            brief(step.effective_sample_size),
+            brief(step.evaluations as f64 / step.seconds),
+            failures(step.failed_evaluations),
+            left.unwrap_or_default()
         ));
+    }
+
+    /// Calls this with the number of points of a step that are evaluated, and of all its points.
+    pub fn within_a_step(&self) -> impl Fn(usize, usize) + Send + Sync + use<> {
+        let bar = self.bar.clone();
+        move |done, all| bar.set_prefix(if done < all { format!("{done}/{all} of ") } else { String::new() })
+    }
+
+    /// Prints something while the bar is out of the way.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
     }
 
     /// The part of the run that is done, by the limit that comes first.
@@ -72,10 +87,14 @@ pub fn bar(length: u64, wanted: bool) -> Option<ProgressBar> {
     }
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(20));
     // The template is a constant; if it were wrong, indicatif's own would do.
-    if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}% {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:12} {percent:>3}% {prefix}{msg}") {
         bar.set_style(style);
     }
     Some(bar)
+}
+
+fn failures(count: u64) -> String {
+    if count == 0 { String::new() } else { format!(", {count} failed") }
 }
 
 /// Seconds in words: `12 s`, `3 min`, `2 h`.

@@ -1,10 +1,10 @@
 //! The result of a run: one JSON object, or a few lines for people.
 
 use crate::certify::CertificateResult;
+use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::values::Precision;
 use cbo::{CboConfig, RunReport, Scalar, StopReason};
-use cbo_problems::Problem;
 use serde::Serialize;
 
 /// What is told of a run, in the order of the JSON object.
@@ -22,10 +22,12 @@ pub struct Summary {
     pub consensus: Vec<Number>,
     /// Its value.
     pub consensus_value: Number,
-    /// The known minimum.
-    pub minimum: Number,
+    /// The known minimum of a benchmark function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Number>,
     /// Distance of the best point to the nearest minimiser, in the maximum norm.
-    pub distance: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Number>,
     /// Evaluations spent.
     pub evaluations: u64,
     /// Those without a value (NaN).
@@ -60,7 +62,7 @@ pub struct Summary {
 impl Summary {
     /// Sums a run up; `interrupted` if the user ended it.
     pub fn new<T: Scalar>(
-        problem: &Problem,
+        target: &Target,
         config: &CboConfig,
         precision: Precision,
         report: &RunReport<T>,
@@ -69,14 +71,14 @@ impl Summary {
         let double = |x: &[T]| x.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
         let (best, consensus) = (double(&report.best.x), double(&report.consensus.x));
         Self {
-            objective: problem.description().to_string(),
-            dim: problem.dim(),
+            objective: target.description().to_string(),
+            dim: best.len(),
             x: numbers(&best),
             value: Number(report.best.value),
             consensus: numbers(&consensus),
             consensus_value: Number(report.consensus.value),
-            minimum: Number(problem.minimum()),
-            distance: Number(problem.distance_to_minimiser(&best)),
+            minimum: target.function().map(|problem| Number(problem.minimum())),
+            distance: target.function().map(|problem| Number(problem.distance_to_minimiser(&best))),
             evaluations: report.evaluations,
             failed_evaluations: report.failed_evaluations,
             infeasible_evaluations: report.infeasible_evaluations,
@@ -98,16 +100,19 @@ impl Summary {
     pub fn lines(&self) -> String {
         let double = |x: &[Number]| x.iter().map(|v| v.0).collect::<Vec<_>>();
         let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
+        let known = self.minimum.as_ref().map_or_else(String::new, |m| format!(" (known minimum {})", short(m.0)));
         let mut rows = vec![
             ("minimised", format!("{} in {} {dims}, {} particles", self.objective, self.dim, self.particles)),
-            ("best value", format!("{} (known minimum {})", short(self.value.0), short(self.minimum.0))),
+            ("best value", short(self.value.0) + &known),
             ("at x", point(&double(&self.x))),
-            ("distance", format!("{} to the nearest minimiser (maximum norm)", short(self.distance.0))),
             ("consensus", format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
             ("evaluations", grouped(self.evaluations) + &self.without_value()),
             ("stopped", format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop))),
             ("seconds", short(self.seconds.0)),
         ];
+        if let Some(distance) = &self.distance {
+            rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
+        }
         if let Some(certificate) = &self.certificate {
             rows.extend(certificate.lines());
         }
@@ -138,7 +143,8 @@ pub fn threads(setting: usize) -> usize {
     if setting > 0 { setting } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
 }
 
-fn in_words(stop: &str) -> &str {
+/// Why a run ended, in words.
+pub fn in_words(stop: &str) -> &str {
     match stop {
         "steps" => "all steps are done",
         "evaluations" => "the evaluations allowed are spent",
@@ -146,7 +152,7 @@ fn in_words(stop: &str) -> &str {
         "target" => "the target value is reached",
         "diameter" => "the swarm has contracted",
         "stagnation" => "the best value no longer improves",
-        "interrupt" => "Ctrl-C",
+        "interrupt" => "Ctrl-C, or a signal",
         other => other,
     }
 }

@@ -42,10 +42,10 @@ pub struct ResumeArgs {
     /// Threads from now on; 0 for one a core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
-    /// Seconds between two checkpoints
+    /// Seconds between two checkpoints [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = values::number, help_heading = "Computation")]
     pub checkpoint_every: Option<f64>,
-    /// Goes on although settings or the objective were changed since
+    /// Goes on although settings or the objective were changed since, or begins again where no checkpoint can be read
     #[arg(long)]
     pub force: bool,
     /// One JSON object on stdout, and nothing else there
@@ -68,20 +68,26 @@ pub struct Resumed {
 /// Runs the command.
 pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
     let folder = Folder::open(&args.folder).map_err(refused)?;
-    let (from, fault) = folder.load().map_err(refused)?;
-    if let Some(fault) = fault {
-        let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
-        folder.log(&note);
-        minimize::eprintln_quietly(&format!("warning: {note}"));
-    }
-    let resumed = Resumed { folder, from };
-    match resumed.from.summary.kind.as_str() {
-        "mnist" => mnist::train::resume(args, resumed),
-        _ => minimize::resume(args, resumed),
+    let from = match folder.load() {
+        Ok((from, fault)) => {
+            if let Some(fault) = fault {
+                let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
+                folder.log(&note);
+                minimize::eprintln_quietly(&format!("warning: {note}"));
+            }
+            Some(from)
+        }
+        // Cut off in its first step, or begun again on purpose: what was evaluated, a store may know.
+        Err(FolderError::NoCheckpoint { why, .. }) if why.is_empty() || args.force => None,
+        Err(error) => return Err(refused(error)),
+    };
+    match from {
+        Some(from) if from.summary.kind == "mnist" => mnist::train::resume(args, Resumed { folder, from }),
+        from => minimize::resume(args, folder, from),
     }
 }
 
-/// A folder that cannot be used is the user's to mend; one that fails underway is a failure.
+/// A folder that cannot be used is the user's to mend.
 pub fn refused(error: FolderError) -> CliError {
     CliError::Usage(error.to_string())
 }

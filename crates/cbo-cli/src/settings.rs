@@ -1,6 +1,6 @@
 //! Settings as text: every key of a run with the value that its flag would read back.
 
-use crate::setup::Setup;
+use crate::setup::ProblemSpec;
 use crate::text;
 use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
@@ -68,9 +68,8 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
     ]
 }
 
-/// A TOML file that repeats the run. Given initial points are said to be in the file `points`.
-pub fn to_toml(setup: &Setup, points: &str) -> String {
-    let spec = &setup.problem;
+/// Every setting of a benchmark function.
+pub fn of_problem(spec: &ProblemSpec) -> Vec<(&'static str, String)> {
     let mut entries = vec![("objective", spec.name.to_string()), ("dim", spec.dim.to_string())];
     entries.extend(spec.amplitude.map(|a| ("amplitude", text::number(a))));
     entries.extend(spec.condition.map(|c| ("condition", text::number(c))));
@@ -84,11 +83,14 @@ pub fn to_toml(setup: &Setup, points: &str) -> String {
         RotateSpec::Random => ("rotate", "random".into()),
         RotateSpec::Seed(seed) => ("rotate", seed.to_string()),
     }));
-    entries.extend(of_config(&setup.config, points));
-    entries.push(("precision", setup.precision.name().into()));
+    entries
+}
+
+/// A TOML file that repeats a run with these settings.
+pub fn to_toml(entries: &[(&'static str, String)]) -> String {
     let mut toml = String::from("# Repeat this run with: cbo minimize --config config.toml\n");
     for (key, value) in entries {
-        toml += &format!("{key} = {}\n", literal(&value));
+        toml += &format!("{key} = {}\n", literal(value));
     }
     toml
 }

@@ -98,23 +98,12 @@ impl Setup {
     pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
         let problem = ProblemSpec::new(&options.problem, origins)?;
         let precision = options.precision.unwrap_or_default();
-        let mut config = CboConfig::default();
-        options.apply(&mut config);
-        let points = match &options.init {
-            Some(InitSpec::File(path)) => Some(read_points(path, problem.dim).map_err(|e| origins.blame("init", &e))?),
-            _ => None,
-        };
-        if let (Some(points), None) = (&points, options.particles) {
-            config.particles = points.len() / problem.dim;
-        }
-        if config.threads > MOST_THREADS {
-            let message = format!("threads = {}: at most {MOST_THREADS}; 0 for one a core", config.threads);
-            return Err(origins.blame("threads", &message));
-        }
-        // Before anything of that size is allocated.
-        check_memory(config.particles, &problem, precision).map_err(|e| origins.blame("particles", &e))?;
+        let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
         let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
-        config.bounds = bounds(options, &built).map_err(|e| origins.blame("bounds", &e))?;
+        let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
+        // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
+        let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
+        config.bounds = given.unwrap_or_else(|| confined.then(|| built.domain().to_vec()));
         config.init = match (points, &options.init) {
             (Some(points), _) => InitialLaw::Points(points),
             (None, Some(InitSpec::Law(law))) => law.clone(),
@@ -147,6 +136,32 @@ impl Setup {
     }
 }
 
+/// The settings that need no problem, and the initial points if they are in a file. Checked to fit into memory, before anything
+/// of that size is allocated.
+pub fn settings(
+    options: &RunOptions,
+    dim: usize,
+    rotated: bool,
+    origins: &Origins,
+) -> Result<(CboConfig, Option<Vec<f64>>), CliError> {
+    let mut config = CboConfig::default();
+    options.apply(&mut config);
+    let points = match &options.init {
+        Some(InitSpec::File(path)) => Some(read_points(path, dim).map_err(|e| origins.blame("init", &e))?),
+        _ => None,
+    };
+    if let (Some(points), None) = (&points, options.particles) {
+        config.particles = points.len() / dim;
+    }
+    if config.threads > MOST_THREADS {
+        let message = format!("threads = {}: at most {MOST_THREADS}; 0 for one a core", config.threads);
+        return Err(origins.blame("threads", &message));
+    }
+    let precision = options.precision.unwrap_or_default();
+    check_memory(config.particles, dim, rotated, precision).map_err(|e| origins.blame("particles", &e))?;
+    Ok((config, points))
+}
+
 /// The key that an error about a problem belongs to.
 pub fn field_of(error: &ProblemError) -> &'static str {
     match error {
@@ -176,10 +191,11 @@ pub fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
     Ok(points.values)
 }
 
-fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f64)>>, String> {
-    let dim = problem.dim();
+/// The bounds that are asked for, if any are; some may be asked for to have none.
+#[expect(clippy::type_complexity, reason = "whether asked for, whether there are any, and which")]
+pub fn bounds(options: &RunOptions, dim: usize) -> Result<Option<Option<Vec<(f64, f64)>>>, String> {
     match &options.bounds {
-        Some(BoundsSpec::Off) => Ok(None),
+        Some(BoundsSpec::Off) => Ok(Some(None)),
         Some(BoundsSpec::Box(low, high)) => {
             for side in [low, high] {
                 if let Coordinates::Each(numbers) = side
@@ -191,7 +207,7 @@ fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f6
                     ));
                 }
             }
-            Ok(Some((0..dim).map(|k| (low.get(k), high.get(k))).collect()))
+            Ok(Some(Some((0..dim).map(|k| (low.get(k), high.get(k))).collect())))
         }
         Some(BoundsSpec::File(path)) => {
             let pairs = points::read(path)
@@ -203,23 +219,19 @@ fn bounds(options: &RunOptions, problem: &Problem) -> Result<Option<Vec<(f64, f6
                     "bounds file {path}: {rows} lines of {columns} numbers, not {dim} lines of LOW,HIGH"
                 ));
             }
-            Ok(Some(pairs.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()))
-        }
-        // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
-        None if problem.confined() && options.bound_handling != Some(BoundHandling::None) => {
-            Ok(Some(problem.domain().to_vec()))
+            Ok(Some(Some(pairs.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())))
         }
         None => Ok(None),
     }
 }
 
 /// Refuses a run whose positions cannot fit into the memory of this machine.
-fn check_memory(particles: usize, problem: &ProblemSpec, precision: Precision) -> Result<(), String> {
-    let dim = problem.dim as u128;
+fn check_memory(particles: usize, dim: usize, rotated: bool, precision: Precision) -> Result<(), String> {
+    let dim = dim as u128;
     // Saturating: 2^63 particles in 2^63 dimensions are too many even for the count.
     let product = |numbers: &[u128]| numbers.iter().fold(1u128, |p, n| p.saturating_mul(*n));
     let positions = product(&[particles as u128, dim, precision.bytes()]);
-    let matrix = if problem.rotate.is_some() { product(&[3 * 8, dim, dim]) } else { 0 };
+    let matrix = if rotated { product(&[3 * 8, dim, dim]) } else { 0 };
     // Vectors as long as a point are few, but a point may be long.
     let vectors = product(&[16 * 8, dim]);
     let needed = [positions, positions / 4, matrix, vectors].iter().fold(0u128, |sum, n| sum.saturating_add(*n));

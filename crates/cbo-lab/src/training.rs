@@ -16,19 +16,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use cbo::noise::{Noise, Stream};
+mod findings;
+mod judge;
+#[cfg(test)]
+mod tests;
+
 use cbo::{
-    Alpha, CboConfig, Clock, Coordinates, Ensemble, Geometric, InitialLaw, Observer, Sigma, SolveError, StepReport,
-    solve,
+    Alpha, CboConfig, Clock, Coordinates, Geometric, InitialLaw, Sigma, SolveError, StateError, StepReport, solve,
 };
 use cbo_problems::mnist::{CLASSES, Dataset};
-use cbo_problems::nn::fast::{Batch, Evaluator, Outcome, Workspace, Workspaces};
+use cbo_problems::nn::fast::Workspace;
 use cbo_problems::nn::reference::Mode;
-use cbo_problems::nn::{BatchSizeError, CrossEntropy, ForwardError, Model, Network, Order, Statistics};
-use rayon::prelude::*;
-use std::collections::BTreeMap;
+use cbo_problems::nn::{BatchSizeError, CrossEntropy, ForwardError, Model, Network, Order};
+use findings::{Findings, Rhythm};
+use judge::{Bench, Judge};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 /// Training images on which particles are compared, unless there are fewer.
 pub const SAMPLE: usize = 10_000;
@@ -122,15 +124,42 @@ pub struct Point {
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Epochs done.
     pub epoch: f64,
     /// The part of the run that is done, from 0 to 1.
     pub done: f64,
+    /// Whether this is the last step.
+    pub is_last: bool,
     /// The last point of the curve.
     pub latest: Option<Point>,
     /// Seconds since the start.
     pub seconds: f64,
+    /// The step, as the engine sees it.
+    pub at: &'a StepReport<'a, f32>,
+    findings: &'a Findings,
+    rhythm: Rhythm,
+}
+
+impl Progress<'_> {
+    /// The points of the curve so far. One that is only there because the run is ended now does not belong to them.
+    pub fn curve(&self) -> &[Point] {
+        &self.findings.curve
+    }
+
+    /// The run at this step, from which [`Training::resume`] goes on bit by bit.
+    pub fn save(&self) -> Saved {
+        Saved { state: self.at.state(), findings: self.findings.to_bytes(self.seconds, self.rhythm) }
+    }
+}
+
+/// A run at one step, as bytes that are the same on every machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The state of the engine.
+    pub state: Vec<u8>,
+    /// What was found so far.
+    pub findings: Vec<u8>,
 }
 
 /// A finished run.
@@ -188,6 +217,18 @@ pub enum TrainingError {
     /// The run failed.
     #[error(transparent)]
     Solve(#[from] SolveError),
+    /// Bytes from which a run cannot go on.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Findings that cannot be read.
+    #[error("the findings that were saved cannot be used: {0}")]
+    Saved(&'static str),
+    /// Findings of a run with epochs of another length.
+    #[error(
+        "the curve that was saved belongs to epochs of another number of steps; the images in a data batch, the particles and \
+         how many of them are evaluated in a step must stay as they were"
+    )]
+    OtherEpochs,
     /// No threads.
     #[error("threads cannot be started: {0}")]
     Threads(String),
@@ -197,186 +238,100 @@ pub enum TrainingError {
 pub fn train(
     settings: &Settings,
     data: &Dataset,
-    watch: impl FnMut(Progress) -> ControlFlow<()> + Send,
+    watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send,
 ) -> Result<Trained, TrainingError> {
-    let Settings { network, epochs, batch_data, .. } = settings;
-    match (network.classes(), network.parameters()) {
-        (classes, _) if classes != CLASSES => return Err(TrainingError::Classes { classes }),
-        (_, 0) => return Err(TrainingError::NoParameters),
-        _ => {}
-    }
-    let order = if settings.shuffle { Order::Shuffled { seed: settings.config.seed } } else { Order::Sequential };
-    let objective = CrossEntropy::new(network, &data.train, *batch_data, order)?;
-    let config = &settings.config;
-    // One round of particle batches for each data batch.
-    let round = (config.particles / config.batch.unwrap_or(config.particles).max(1)).max(1) as u64;
-    let epoch_steps = objective.batches() * round;
-    let steps = epochs.saturating_mul(epoch_steps);
-    let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
-    config.check(network.parameters()).map_err(SolveError::from)?;
-    let mut judge = Judge::new(settings, data, (epoch_steps, steps), watch)?;
-    // Too few images for batch normalisation are a wrong setting; better found before the run than in it.
-    let first = judge.evaluator.batch(&data.train, &objective.images(0));
-    judge.evaluator.evaluate(&vec![0.0; network.parameters()], &first, Mode::Train, &mut Workspace::default())?;
-    solve(&config, &objective, &mut judge)?;
-    judge.finish()
+    Training::new(settings, data)?.run(watch)
 }
 
-/// Watches a run and judges its particles twice an epoch.
-struct Judge<'a, W> {
-    data: &'a Dataset,
-    evaluator: Evaluator,
-    sample: Batch,
-    test: Batch,
-    pool: rayon::ThreadPool,
-    workspaces: Workspaces,
-    epoch_steps: u64,
+/// A run that can begin, or go on: its settings are good.
+///
+/// ```
+/// use cbo_lab::training::{Saved, Settings, Training};
+/// use cbo_problems::{mnist, nn::Network};
+/// use std::ops::ControlFlow;
+///
+/// let data = mnist::subset()?;
+/// let settings = Settings { epochs: 1, batch_data: 100, ..Settings::paper(Network::shallow()) };
+/// let whole = Training::new(&settings, &data)?.run(|_| ControlFlow::Continue(()))?;
+/// let mut saved = Saved::default();
+/// Training::new(&settings, &data)?.run(|progress| {
+///     saved = progress.save();
+///     if progress.at.step == 70 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// })?;
+/// let again = Training::new(&settings, &data)?.resume(&saved, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(again.model, whole.model);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Training<'a> {
+    config: CboConfig,
+    objective: CrossEntropy<'a>,
+    bench: Bench<'a>,
+    rhythm: Rhythm,
     steps: u64,
-    watch: W,
-    curve: Vec<Point>,
-    reported: Option<Reported>,
-    fault: Option<ForwardError>,
-    interrupted: bool,
-    kicks: u64,
-    clock: Instant,
-    judging_seconds: f64,
 }
 
-/// A particle and what is known of it.
-struct Reported {
-    parameters: Vec<f32>,
-    statistics: Vec<Statistics>,
-    answers: Vec<Option<u8>>,
-}
-
-impl<'a, W: FnMut(Progress) -> ControlFlow<()>> Judge<'a, W> {
-    fn new(
-        settings: &Settings,
-        data: &'a Dataset,
-        (epoch_steps, steps): (u64, u64),
-        watch: W,
-    ) -> Result<Self, TrainingError> {
-        let evaluator = Evaluator::new(&settings.network);
-        let mut images: Vec<u32> = vec![0; data.train.count()];
-        // A time that no epoch reaches, so that the sample is independent of the order of the batches.
-        Noise::new(settings.config.seed, Stream::Problem, 1 << 40).permute(&mut images);
-        let sample: Vec<usize> = images.iter().take(SAMPLE).map(|&i| i as usize).collect();
-        let all: Vec<usize> = (0..data.test.count()).collect();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.config.threads).build();
-        Ok(Self {
-            data,
-            sample: evaluator.batch(&data.train, &sample),
-            test: evaluator.batch(&data.test, &all),
-            evaluator,
-            pool: pool.map_err(|e| TrainingError::Threads(e.to_string()))?,
-            workspaces: Workspaces::default(),
-            epoch_steps,
-            steps,
-            watch,
-            curve: Vec::new(),
-            reported: None,
-            fault: None,
-            interrupted: false,
-            kicks: 0,
-            clock: Instant::now(),
-            judging_seconds: 0.0,
-        })
+impl<'a> Training<'a> {
+    /// Checks that the settings are good, and that they fit the data.
+    pub fn new(settings: &Settings, data: &'a Dataset) -> Result<Self, TrainingError> {
+        let Settings { network, config, epochs, batch_data, shuffle } = settings;
+        match (network.classes(), network.parameters()) {
+            (classes, _) if classes != CLASSES => return Err(TrainingError::Classes { classes }),
+            (_, 0) => return Err(TrainingError::NoParameters),
+            _ => {}
+        }
+        let order = if *shuffle { Order::Shuffled { seed: config.seed } } else { Order::Sequential };
+        let objective = CrossEntropy::new(network, &data.train, *batch_data, order)?;
+        // One round of particle batches for each data batch.
+        let round = (config.particles / config.batch.unwrap_or(config.particles).max(1)).max(1) as u64;
+        let epoch_steps = objective.batches() * round;
+        let steps = epochs.saturating_mul(epoch_steps);
+        let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
+        config.check(network.parameters()).map_err(SolveError::from)?;
+        check_memory(config.particles, network.parameters())?;
+        let bench = Bench::new(settings, data)?;
+        // Too few images for batch normalisation are a wrong setting; better found before the run than in it.
+        let first = bench.evaluator.batch(&data.train, &objective.images(0));
+        bench.evaluator.evaluate(&vec![0.0; network.parameters()], &first, Mode::Train, &mut Workspace::default())?;
+        Ok(Self { config, objective, bench, rhythm: Rhythm { epoch_steps }, steps })
     }
 
-    /// The particle with the least loss on the sample, judged on the test images.
-    fn judge(&mut self, ensemble: &Ensemble<f32>) -> Result<(Outcome, Outcome), ForwardError> {
-        let (evaluator, sample) = (&self.evaluator, &self.sample);
-        let workspaces = &self.workspaces;
-        let judged = self.pool.install(|| {
-            let rows = ensemble.rows().as_slice().par_chunks_exact(ensemble.dim());
-            let loss = |row: &[f32]| {
-                workspaces.lend(|workspace| evaluator.evaluate(row, sample, Mode::Train, workspace)).map(|o| o.loss)
-            };
-            rows.map(loss).collect::<Result<Vec<f64>, ForwardError>>()
+    /// Trains from the beginning; `watch` is told of every step and may end the run, which then reports the particles as
+    /// they are.
+    pub fn run(self, watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send) -> Result<Trained, TrainingError> {
+        let begin = (Findings::default(), 0.0);
+        let mut judge = Judge::new(self.bench, self.rhythm, self.steps, begin, watch);
+        let run = solve(&self.config, &self.objective, &mut judge)?;
+        judge.finish(&run)
+    }
+
+    /// Goes on where a run was saved, as if it had never stopped. The settings must be those of that run, apart from the
+    /// epochs, of which there may be more, and the threads.
+    pub fn resume(
+        self,
+        from: &Saved,
+        watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send,
+    ) -> Result<Trained, TrainingError> {
+        let findings = Findings::from_bytes(&from.findings, self.rhythm)?;
+        let mut judge = Judge::new(self.bench, self.rhythm, self.steps, findings, watch);
+        let resumed = cbo::resume(&self.config, &self.objective, &mut judge, &from.state);
+        let run = resumed.map_err(|error| match error {
+            StateError::Solve(error) => error.into(),
+            other => TrainingError::State(other),
         })?;
-        // A NaN is never the least.
-        let least = (0..judged.len()).reduce(|a, b| if judged[b] < judged[a] || judged[a].is_nan() { b } else { a });
-        let row = ensemble.rows().row(least.unwrap_or(0));
-        let mut workspace = Workspace::default();
-        let train = evaluator.evaluate(row, sample, Mode::Train, &mut workspace)?;
-        let statistics = workspace.statistics().to_vec();
-        // Parameters that are not finite have no statistics; they fail on the test images, too.
-        let mode = if train.loss.is_nan() { Mode::Train } else { Mode::Test(&statistics) };
-        let test = evaluator.evaluate(row, &self.test, mode, &mut workspace)?;
-        let answers = workspace.predictions().to_vec();
-        self.reported = Some(Reported { parameters: row.to_vec(), statistics, answers });
-        Ok((train, test))
+        judge.finish(&run)
     }
 
-    fn report(&mut self, at: &StepReport<'_, f32>) -> Result<(), ForwardError> {
-        let begun = Instant::now();
-        let (train, test) = self.judge(at.ensemble)?;
-        self.judging_seconds += begun.elapsed().as_secs_f64();
-        self.curve.push(Point {
-            epoch: self.epoch(at.step),
-            step: at.step,
-            loss: train.loss,
-            train_accuracy: train.accuracy(),
-            test_accuracy: test.accuracy(),
-            alpha: at.alpha,
-            sigma: at.sigma,
-            particles: at.ensemble.len(),
-            seconds: self.clock.elapsed().as_secs_f64(),
-        });
-        Ok(())
-    }
-
-    fn epoch(&self, step: u64) -> f64 {
-        step as f64 / self.epoch_steps as f64
-    }
-
-    fn finish(self) -> Result<Trained, TrainingError> {
-        if let Some(fault) = self.fault {
-            return Err(fault.into());
-        }
-        let Reported { parameters, statistics, answers } = self.reported.expect("a run reports its start");
-        let mut confusion = [[0; CLASSES]; CLASSES];
-        for (label, answer) in self.data.test.labels().iter().zip(&answers) {
-            if let Some(answer) = answer {
-                confusion[usize::from(*label)][usize::from(*answer)] += 1;
-            }
-        }
-        let network = self.evaluator.network().clone();
-        Ok(Trained {
-            curve: self.curve,
-            model: Model { network, parameters, statistics, notes: BTreeMap::new() },
-            answers,
-            confusion,
-            interrupted: self.interrupted,
-            kicks: self.kicks,
-            seconds: self.clock.elapsed().as_secs_f64(),
-            judging_seconds: self.judging_seconds,
-        })
+    /// Steps of an epoch.
+    pub fn epoch_steps(&self) -> u64 {
+        self.rhythm.epoch_steps
     }
 }
 
-impl<W: FnMut(Progress) -> ControlFlow<()>> Observer<f32> for Judge<'_, W> {
-    fn observe(&mut self, at: &StepReport<'_, f32>) -> ControlFlow<()> {
-        self.kicks += u64::from(at.kicked);
-        let progress = Progress {
-            epoch: self.epoch(at.step),
-            done: at.step as f64 / self.steps.max(1) as f64,
-            latest: self.curve.last().copied(),
-            seconds: self.clock.elapsed().as_secs_f64(),
-        };
-        self.interrupted = (self.watch)(progress).is_break();
-        let half = (self.epoch_steps / 2).max(1);
-        // An epoch of an odd number of steps has its middle a step early, but its end where it is.
-        let place = at.step % self.epoch_steps;
-        if place == 0 || place == half || self.interrupted {
-            match self.report(at) {
-                Ok(()) => {}
-                Err(fault) => {
-                    self.fault = Some(fault);
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        if self.interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
+/// Finds out before a run whether its particles fit into memory.
+fn check_memory(particles: usize, parameters: usize) -> Result<(), TrainingError> {
+    let numbers = particles.saturating_mul(parameters);
+    Vec::<f32>::new().try_reserve_exact(numbers).map_err(|_| {
+        let bytes = 4 * particles as u128 * parameters as u128;
+        TrainingError::Solve(SolveError::Memory { particles, bytes })
+    })
 }

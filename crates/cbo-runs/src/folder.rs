@@ -15,6 +15,8 @@ pub const CHECKPOINT: &str = "checkpoint.cbo";
 pub const PREVIOUS: &str = "checkpoint.previous.cbo";
 /// A newest checkpoint that could not be used.
 const DAMAGED: &str = "checkpoint.damaged.cbo";
+/// One before it that could not be used either.
+const DAMAGED_PREVIOUS: &str = "checkpoint.previous.damaged.cbo";
 /// The evaluations of an external objective.
 pub const EVALUATIONS: &str = "evaluations.sqlite";
 /// What happened, and when.
@@ -28,10 +30,10 @@ const REPLACED: &str = "replaced-";
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is nothing.
-    #[error("there is no folder {}", .0.display())]
+    #[error("there is no folder {}; name the one that --out was", .0.display())]
     Missing(PathBuf),
     /// There is something else.
-    #[error("{} is not the folder of a run: it has no {CONFIG}", .0.display())]
+    #[error("{} is not the folder of a run: it has no {CONFIG}; name the folder that --out was", .0.display())]
     NotARun(PathBuf),
     /// There is a run already.
     #[error(
@@ -56,7 +58,10 @@ pub enum FolderError {
         holder: String,
     },
     /// No checkpoint can be read.
-    #[error("{} has no checkpoint to go on from{why}; begin again: cbo minimize --config {}/{CONFIG} --out NEW_FOLDER", .folder.display(), .folder.display())]
+    #[error(
+        "{folder} has no checkpoint to go on from{why}; begin again: cbo resume {folder} --force",
+        folder = .folder.display()
+    )]
     NoCheckpoint {
         /// The folder.
         folder: PathBuf,
@@ -64,13 +69,22 @@ pub enum FolderError {
         why: String,
     },
     /// Files cannot be read or written.
-    #[error("cannot use {}: {source}", .path.display())]
+    #[error("cannot use {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// What a user can do about a file or folder.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => "choose a place that can be written to",
+        _ => "see to it, or choose another folder",
+    }
 }
 
 fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
@@ -166,6 +180,18 @@ impl Folder {
             fs::rename(&path, self.file(DAMAGED)).map_err(self::fault(&path))?;
         }
         Ok((checkpoint, fault))
+    }
+
+    /// Gets checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
+    pub fn set_checkpoints_aside(&self) -> Result<(), FolderError> {
+        for (name, aside) in [(CHECKPOINT, DAMAGED), (PREVIOUS, DAMAGED_PREVIOUS)] {
+            let path = self.file(name);
+            match fs::rename(&path, self.file(aside)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(fault(&path)(e)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Adds a line to the log, with the time. A log that cannot be written stops nobody.

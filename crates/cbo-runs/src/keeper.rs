@@ -42,9 +42,12 @@ impl Keeper {
                 None
             }
             Err(error) => {
+                if std::mem::replace(&mut self.failing, true) {
+                    return None; // nor logged: a log that grows with every attempt would fill a full disk further
+                }
                 let warning = format!("no checkpoint at step {}: {error}", checkpoint.summary.step);
                 self.folder.log(&warning);
-                (!std::mem::replace(&mut self.failing, true)).then_some(warning)
+                Some(warning)
             }
         }
     }

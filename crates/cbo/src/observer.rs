@@ -1,6 +1,6 @@
 //! Observers: told of each step, may stop the run. And the history, which thins itself rather than grow.
 
-use crate::report::StepReport;
+use crate::report::{StepReport, StopReason};
 use crate::simd::Scalar;
 use std::ops::ControlFlow;
 
@@ -23,6 +23,9 @@ use std::ops::ControlFlow;
 pub trait Observer<T: Scalar> {
     /// Called once a step; `Break` ends the run.
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()>;
+
+    /// Called after [`observe`](Self::observe) with the step at which the run ends, and why it does.
+    fn ended(&mut self, _step: &StepReport<'_, T>, _reason: StopReason) {}
 }
 
 impl<T: Scalar> Observer<T> for () {
@@ -44,11 +47,20 @@ impl<T: Scalar, A: Observer<T>, B: Observer<T>> Observer<T> for (A, B) {
         let second = self.1.observe(step);
         if first.is_break() { first } else { second }
     }
+
+    fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
+        self.0.ended(step, reason);
+        self.1.ended(step, reason);
+    }
 }
 
 impl<T: Scalar> Observer<T> for &mut dyn Observer<T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         (**self).observe(step)
+    }
+
+    fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
+        (**self).ended(step, reason);
     }
 }
 
@@ -90,6 +102,16 @@ impl History {
     /// A history of at most `capacity` steps (at least 2).
     pub fn new(capacity: usize) -> Self {
         Self { records: Vec::new(), capacity: capacity.max(2), spacing: 1, points: false }
+    }
+
+    /// A history that goes on from the records of another, which had the same capacity.
+    pub fn from_records(capacity: usize, records: Vec<Record>) -> Self {
+        let spacing = match &records[..] {
+            [first, second, ..] => second.step.saturating_sub(first.step).max(1),
+            _ => 1,
+        };
+        let points = records.first().is_some_and(|record| !record.consensus.is_empty());
+        Self { records, spacing, points, ..Self::new(capacity) }
     }
 
     /// Keeps the consensus points too.

@@ -168,7 +168,11 @@ pub(crate) fn stop<T: Scalar>(
         (swarm.done_below.is_some_and(|d| swarm.ensemble.is_narrower_than(d)), StopReason::Diameter),
         (config.max_seconds.is_some_and(|max| seconds >= max), StopReason::Seconds),
     ];
-    reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
+    let reason = reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason));
+    if let Some(reason) = reason {
+        observer.ended(&report, reason);
+    }
+    reason
 }
 
 /// Evaluates the consensus point once and sums the run up.

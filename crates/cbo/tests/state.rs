@@ -1,8 +1,8 @@
 //! Runs step by step, and runs that are saved and go on later, are the run of `solve`, bit by bit.
 
 use cbo::{
-    Alpha, AskTell, CboConfig, Diffusion, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport, StopReason,
-    Update, from_fn, resume, solve,
+    Alpha, AskTell, CboConfig, Diffusion, History, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport,
+    StopReason, Update, from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
 
@@ -245,4 +245,60 @@ fn energies_that_say_nothing_are_an_error() {
     let mut run = AskTell::<f64>::new(&variants()[0], DIM).expect("a run");
     let nothing = vec![f64::NAN; run.ask().len()];
     assert!(matches!(run.tell(&nothing, &mut ()), Err(SolveError::NoFiniteEnergy { failed: 130, .. })));
+}
+
+/// Hears of the end, and of the step before it.
+#[derive(Default)]
+struct Listener {
+    seen: Vec<u64>,
+    end: Option<(u64, StopReason, Vec<u8>)>,
+}
+
+impl cbo::Observer<f64> for Listener {
+    fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
+        assert!(self.end.is_none());
+        self.seen.push(step.step);
+        ControlFlow::Continue(())
+    }
+
+    fn ended(&mut self, step: &StepReport<'_, f64>, reason: StopReason) {
+        assert!(self.end.replace((step.step, reason, step.state())).is_none());
+    }
+}
+
+#[test]
+fn the_end_of_a_run_is_told_with_a_state_to_go_on_from() {
+    for config in variants() {
+        let mut both = (Listener::default(), Listener::default());
+        let objective = from_fn(DIM, bumpy);
+        let whole = solve(&config, &objective, &mut both).expect("a run");
+        let (step, reason, state) = both.1.end.take().expect("an end");
+        assert_eq!((step, reason), (whole.steps, whole.stop));
+        assert_eq!(both.0.seen.last(), Some(&step));
+        let again = resume(&config, &objective, &mut (), &state).expect("the same end");
+        assert_eq!((again.best, again.evaluations), (whole.best, whole.evaluations));
+    }
+}
+
+#[test]
+fn a_history_goes_on_from_its_records() {
+    let config = CboConfig { steps: Some(50), ..variants().remove(0) };
+    let objective = from_fn(DIM, bumpy);
+    let mut whole = History::new(8).with_points();
+    solve::<f64>(&config, &objective, &mut whole).expect("a run");
+    for end in [0, 1, 7, 8, 9, 31] {
+        let first = History::new(8).with_points();
+        let mut state = Vec::new();
+        let shorter = CboConfig { steps: Some(end), ..config.clone() };
+        let keep = |step: &StepReport<'_, f64>| {
+            state = step.state();
+            ControlFlow::Continue(())
+        };
+        let mut both = (first, keep);
+        solve::<f64>(&shorter, &objective, &mut both).expect("a run");
+        let mut second = History::from_records(8, both.0.records().to_vec());
+        resume(&config, &objective, &mut second, &state).expect("a run");
+        assert_eq!(second.records(), whole.records());
+        assert_eq!(second.spacing(), whole.spacing());
+    }
 }

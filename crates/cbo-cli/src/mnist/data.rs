@@ -1,9 +1,10 @@
 //! Where the images of a run come from: a folder of the user, the cache folder, or the program itself.
 
 use super::cache;
-use super::checksums::{Checksums, read_verified, stored};
+use super::checksums::{Checksums, hexadecimal, read_verified, stored};
 use crate::error::CliError;
 use cbo_problems::mnist::{Dataset, Labelled, MnistError, idx, subset};
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// The data sets that can be fetched.
@@ -34,10 +35,16 @@ impl DatasetName {
     }
 }
 
+/// What `--data` calls the images that `cbo mnist fetch` got.
+pub const FETCHED: &str = "fetched";
+
+/// What `--data` calls the images inside the program.
+pub const BUILT_IN: &str = "built-in";
+
 /// Where images came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The folder that `--data` names.
+    /// The folder that `--data` names, as an absolute path.
     Folder(PathBuf),
     /// The user's cache folder, filled by `cbo mnist fetch`; the checksums are right.
     Cache(DatasetName, PathBuf),
@@ -52,6 +59,15 @@ impl Source {
             Self::Folder(folder) => folder.display().to_string(),
             Self::Cache(dataset, folder) => format!("{} in {}", dataset.title(), folder.display()),
             Self::BuiltIn => "built-in subset of MNIST".into(),
+        }
+    }
+
+    /// What to give to `--data` for the same images.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Folder(folder) => folder.display().to_string(),
+            Self::Cache(..) => FETCHED.into(),
+            Self::BuiltIn => BUILT_IN.into(),
         }
     }
 
@@ -75,34 +91,59 @@ pub struct Data {
     pub source: Source,
 }
 
-/// The images of a run: from the folder of `--data` if it is given, else from the cache folder if all four files are
+impl Data {
+    /// The SHA-256 of all images and labels.
+    pub fn checksum(&self) -> String {
+        let mut sum = Sha256::new();
+        for part in [&self.images.train, &self.images.test] {
+            sum.update((part.count() as u64).to_le_bytes());
+            sum.update(part.images().pixels());
+            sum.update(part.labels());
+        }
+        hexadecimal(&sum.finalize())
+    }
+}
+
+/// The images of a run: from the place that `--data` names if it is given, else from the cache folder if all four files are
 /// there, else, for MNIST, the built-in subset. Data that cannot be used are a usage error.
-pub fn load(folder: Option<&Path>, dataset: DatasetName) -> Result<Data, CliError> {
+pub fn load(place: Option<&Path>, dataset: DatasetName) -> Result<Data, CliError> {
     let cached = cache::folder().ok().map(|caches| caches.join(dataset.name()));
-    load_from(folder, dataset, cached.as_deref(), &Checksums::of(dataset))
+    load_from(place, dataset, cached.as_deref(), &Checksums::of(dataset))
 }
 
 fn load_from(
-    folder: Option<&Path>,
+    place: Option<&Path>,
     dataset: DatasetName,
     cached: Option<&Path>,
     checksums: &Checksums,
 ) -> Result<Data, CliError> {
-    if let Some(folder) = folder {
+    let word = place.map(Path::to_str);
+    if let (Some(folder), false) = (place, [Some(Some(FETCHED)), Some(Some(BUILT_IN))].contains(&word)) {
         let images = Dataset::from_folder(folder).map_err(unusable)?;
-        return Ok(Data { images, source: Source::Folder(folder.into()) });
+        // A run that goes on from another folder must find them again.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
+        return Ok(Data { images, source: Source::Folder(folder) });
     }
-    if let Some(folder) = cached
+    if let (Some(folder), false) = (cached, word == Some(Some(BUILT_IN)))
         && let Some(images) = from_cache(folder, dataset, checksums)?
     {
         return Ok(Data { images, source: Source::Cache(dataset, folder.into()) });
     }
-    match dataset {
-        DatasetName::Mnist => Ok(Data { images: subset().map_err(unusable)?, source: Source::BuiltIn }),
-        DatasetName::Fashion => {
-            let remedy = "its files are not here yet; get them with `cbo mnist fetch --dataset fashion`, or give a \
-                          folder with `--data DIR`";
-            Err(CliError::setting("dataset", dataset.name(), remedy))
+    let name = dataset.name();
+    let fetch = format!("get them with `cbo mnist fetch --dataset {name}`");
+    match (dataset, word) {
+        (_, Some(Some(FETCHED))) => {
+            let remedy = format!("the files of {} are not here; {fetch}", dataset.title());
+            Err(CliError::setting("data", FETCHED, remedy))
+        }
+        (DatasetName::Mnist, _) => Ok(Data { images: subset().map_err(unusable)?, source: Source::BuiltIn }),
+        (DatasetName::Fashion, Some(_)) => {
+            let remedy = format!("the program holds no images of {}; {fetch}", dataset.title());
+            Err(CliError::setting("data", BUILT_IN, remedy))
+        }
+        (DatasetName::Fashion, None) => {
+            let remedy = format!("its files are not here yet; {fetch}, or give a folder with `--data DIR`");
+            Err(CliError::setting("dataset", name, remedy))
         }
     }
 }
@@ -188,9 +229,45 @@ mod tests {
             assert_eq!(error.code(), 2);
             assert!(format!("{error:?}").contains("cbo mnist fetch --dataset fashion"));
         }
+        let error = load_from(Some(Path::new(FETCHED)), mnist, cache, &checksums).unwrap_err();
+        assert!(format!("{error:?}").contains("data = fetched: the files of MNIST are not here"));
         let error = load_from(Some(folder.path()), mnist, None, &checksums).unwrap_err();
         assert_eq!(error.code(), 2);
         assert!(format!("{error:?}").contains("has no file `t10k-images-idx3-ubyte`"));
+    }
+
+    #[test]
+    fn a_run_finds_its_images_again() {
+        let (folder, checksums) = cached();
+        let cache = Some(folder.path());
+        let again = |data: &Data, cache| {
+            load_from(Some(Path::new(&data.source.place())), DatasetName::Mnist, cache, &checksums)
+        };
+        let built_in = load_from(None, DatasetName::Mnist, None, &checksums).expect("from the program");
+        // Files that were fetched since do not take their place.
+        assert_eq!(again(&built_in, cache).expect("from the program").source, Source::BuiltIn);
+        let fetched = load_from(None, DatasetName::Mnist, cache, &checksums).expect("from the cache");
+        assert_eq!(again(&fetched, cache).expect("from the cache").source, fetched.source);
+        assert_eq!(again(&fetched, None).unwrap_err().code(), 2);
+        let given = load_from(cache, DatasetName::Mnist, None, &checksums).expect("from the folder");
+        assert_eq!(again(&given, None).expect("from the folder").source, given.source);
+        let place = Some(Path::new(BUILT_IN));
+        let error = load_from(place, DatasetName::Fashion, cache, &checksums).unwrap_err();
+        assert!(format!("{error:?}").contains("data = built-in: the program holds no images of Fashion-MNIST"));
+    }
+
+    #[test]
+    fn the_checksum_tells_images_and_labels_apart() {
+        let data = |images| Data { images, source: Source::BuiltIn };
+        let whole = subset().expect("the subset");
+        let sum = data(whole.clone()).checksum();
+        assert_eq!((sum.len(), &sum), (64, &data(whole.clone()).checksum()));
+        let swapped = Dataset { train: whole.test.clone(), test: whole.train.clone() };
+        assert_ne!(sum, data(swapped).checksum());
+        let mut labels = whole.test.labels().to_vec();
+        labels[499] ^= 1;
+        let test = Labelled::new(whole.test.images().clone(), labels).expect("labels");
+        assert_ne!(sum, data(Dataset { test, ..whole }).checksum());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `cbo mnist`: networks trained without gradients, and the images for it.
 //!
 //! [`data`] says where images come from, [`fetch`] gets the full files, [`mod@train`] trains, [`eval`] evaluates what was saved.
+//! A training run has [`settings`], is watched and kept by [`watch`], and ends with a [`report`].
 
 pub mod cache;
 pub mod checksums;
@@ -8,7 +9,9 @@ pub mod data;
 pub mod eval;
 pub mod fetch;
 pub mod report;
+pub mod settings;
 pub mod train;
+pub mod watch;
 
 use crate::error::CliError;
 use clap::{Args, Subcommand};

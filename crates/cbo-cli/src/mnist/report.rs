@@ -1,7 +1,8 @@
 //! What is told of a training run: JSON, CSV, text, pictures and the model.
 
 use super::data::{Data, DatasetName};
-use super::train::{TrainArgs, described};
+use super::settings::described;
+use super::train::TrainArgs;
 use crate::error::CliError;
 use crate::numbers::{Number, json, short};
 use crate::plot::digits::{self, Wrong};
@@ -28,11 +29,6 @@ const FILES: [&str; 10] = [
     "misclassified.csv",
     "result.json",
 ];
-
-/// Whether a folder with these files is one of a training run.
-pub fn is_ours(names: &[String]) -> bool {
-    names.iter().all(|name| FILES.contains(&name.as_str()))
-}
 
 /// A point of the curve.
 #[derive(Serialize)]
@@ -70,6 +66,11 @@ impl Row {
         let (loss, alpha) = (text::number(loss.0), text::number(alpha.0));
         format!("{epoch},{step},{loss},{train_accuracy},{test_accuracy},{alpha},{sigma},{particles},{seconds:.3}\n")
     }
+}
+
+/// A curve as CSV.
+pub fn curve_csv(curve: &[Point]) -> String {
+    curve.iter().fold(Row::HEAD.to_string(), |csv, point| csv + &Row::new(point).csv())
 }
 
 /// A finished run with everything that is told of it.
@@ -230,7 +231,6 @@ impl<'a> Report<'a> {
             100.0 * trained.last().test_accuracy,
             self.images.test.count()
         );
-        let curve: String = trained.curve.iter().map(|p| Row::new(p).csv()).collect();
         let wrong: Vec<(usize, Wrong)> = wrong(&self.images.test, &trained.answers).collect();
         let sheet: Vec<Wrong> = wrong.iter().map(|(_, digit)| *digit).collect();
         let mut list = String::from("image,true,predicted\n");
@@ -240,7 +240,7 @@ impl<'a> Report<'a> {
         }
         let contents: [Vec<u8>; FILES.len()] = [
             model,
-            (Row::HEAD.to_string() + &curve).into_bytes(),
+            curve_csv(&trained.curve).into_bytes(),
             learning_curves(&series, Format::Svg)?,
             learning_curves(&series, Format::Png)?,
             confusion_csv(&trained.confusion).into_bytes(),

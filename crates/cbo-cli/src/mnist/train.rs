@@ -1,17 +1,24 @@
 //! `cbo mnist train`: a network trained by a swarm of particles, no gradient anywhere.
 
 use super::data::{self, Data, DatasetName};
-use super::report;
+use super::report::{self, Report};
+use super::settings::{self, IMAGES};
+use super::watch::{Checkpoints, Watch, saved};
+use super::{MnistArgs, MnistCommand};
 use crate::error::{CliError, print};
+use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
-use crate::values::{self, InitSpec, Switch};
-use crate::{files, interrupt, progress, text};
-use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, Update};
-use cbo_lab::training::{self, Preset, Progress, Settings, TrainingError};
-use cbo_problems::nn::{CrossEntropy, Network, Shape};
+use crate::resume::{ResumeArgs, Resumed, refused as unusable};
+use crate::values::{self, Budget, InitSpec, Switch};
+use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
+use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
+use cbo_problems::nn::{Network, Shape};
+use cbo_runs::checkpoint::Summary;
+use cbo_runs::folder::{CONFIG, Folder};
 use clap::Args;
-use std::ops::ControlFlow;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,9 +27,10 @@ Examples:
   cbo mnist train --network shallow --epochs 40 --out shallow
   cbo mnist train --preset best --out best              # more particles, fewer epochs
   cbo mnist train --network 'conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn' --json
+  cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
 
 A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, pool SIZE, bn.
-Ctrl-C ends the training and reports the network as it is.";
+Ctrl-C ends the training and reports the network as it is; cbo resume goes on with a run that has a folder.";
 
 const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default: \
                      log:0.6324555320336759,epoch]";
@@ -34,6 +42,9 @@ const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,F
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct TrainArgs {
+    /// A TOML file with the same keys as the flags; flags win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The network: shallow (7850 parameters), lenet1 (2112) or a list of layers
     #[arg(long, value_name = "NETWORK", default_value = "lenet1")]
     pub network: String,
@@ -44,7 +55,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
 
-    /// A folder with the four IDX files, plain or gzip [default: what cbo mnist fetch got, else the built-in subset]
+    /// A folder with the four IDX files, plain or gzip; `fetched` or `built-in` for one of these alone [default: what cbo
+    /// mnist fetch got, else the built-in subset]
     #[arg(long, value_name = "DIR", help_heading = "Data")]
     pub data: Option<PathBuf>,
     /// Which of the fetched data sets to use
@@ -104,9 +116,16 @@ pub struct TrainArgs {
     #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
     pub threads: usize,
 
-    /// Writes the model, the curve, the result and pictures to this folder
+    /// Writes the model, the curve, the result and pictures to this folder, and meanwhile what cbo resume needs
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: Option<PathBuf>,
+    /// Seconds between two checkpoints; 0 for one a step
+    #[arg(long, value_name = "SECONDS", value_parser = values::number, allow_hyphen_values = true, default_value_t = 30.0,
+          help_heading = "Output")]
+    pub checkpoint_every: f64,
+    /// Sets a run aside that the folder of --out holds
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
     /// One JSON object on stdout, and nothing else there
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -133,90 +152,174 @@ impl PresetName {
             Self::Best => "best",
         }
     }
+
+    /// The settings for a network.
+    pub fn settings(self, network: Network) -> Settings {
+        let preset = match self {
+            Self::Paper => Preset::Paper,
+            Self::Best => Preset::Best,
+        };
+        preset.settings(network)
+    }
+}
+
+/// What a run needs to begin or to go on.
+struct Task {
+    args: TrainArgs,
+    settings: Settings,
+    data: Data,
+    /// Time between two checkpoints.
+    every: Duration,
+}
+
+impl Task {
+    fn new(args: TrainArgs) -> Result<Self, CliError> {
+        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::Usage(e.to_string()))?;
+        let every = Duration::try_from_secs_f64(args.checkpoint_every).map_err(|_| {
+            CliError::setting("checkpoint-every", args.checkpoint_every, "must be a number of seconds, 0 or more")
+        })?;
+        let data = data::load(args.data.as_deref(), args.dataset)?;
+        let settings = settings::from_args(&args, network, &data)?;
+        Ok(Self { args, settings, data, every })
+    }
+
+    fn training(&self) -> Result<Training<'_>, CliError> {
+        Training::new(&self.settings, &self.data.images).map_err(refused)
+    }
+
+    /// The file that repeats the run.
+    fn config(&self) -> String {
+        settings::to_toml(&settings::entries(&self.args, &self.settings, &self.data))
+    }
+
+    /// What all checkpoints of the run have in common.
+    fn summary(&self) -> Summary {
+        let settings = settings::entries(&self.args, &self.settings, &self.data);
+        let network = report::network_name(&self.settings.network);
+        Summary {
+            kind: "mnist".into(),
+            cbo: env!("CARGO_PKG_VERSION").into(),
+            objective: format!("{network} on {}", report::data_text(self.args.dataset, &self.data)),
+            dim: self.settings.network.parameters(),
+            settings: settings.into_iter().map(|(key, value)| (key.to_string(), value)).collect(),
+            files: [(IMAGES.to_string(), self.data.checksum())].into(),
+            ..Summary::default()
+        }
+    }
+
+    fn watch(&self, checkpoints: Option<Checkpoints>) -> Watch {
+        if let (Some(note), false) = (self.data.source.note(), self.args.quiet) {
+            eprintln_quietly(&format!("note: {note}"));
+        }
+        Watch::new(!self.args.json && !self.args.quiet, self.args.quiet, checkpoints)
+    }
+
+    /// Writes everything and says how it was. A fault in one part keeps no other from being written.
+    fn finish(&self, watch: Watch, outcome: Result<Trained, TrainingError>) -> Result<(), CliError> {
+        let mut checkpoints = watch.end();
+        let trained = outcome.map_err(refused).inspect_err(|error| {
+            if let (Some(checkpoints), CliError::Usage(why) | CliError::Failed(why)) = (&checkpoints, error) {
+                checkpoints.folder().log(&format!("failed: {why}"));
+            }
+        })?;
+        let report = Report::new(&self.args, &self.settings, &self.data, &trained);
+        let kept = checkpoints.as_mut().map_or(Ok(()), Checkpoints::finish);
+        let folder = checkpoints.as_ref().map(|checkpoints| checkpoints.folder().path());
+        let written = folder.map_or(Ok(()), |folder| report.write(folder));
+        print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
+        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {error}")))?;
+        written?;
+        if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+    }
 }
 
 /// Runs the command.
 pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     interrupt::listen();
-    let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::Usage(e.to_string()))?;
-    let data = data::load(args.data.as_deref(), args.dataset)?;
-    let settings = settings(args, network, &data)?;
-    if let Some(folder) = &args.out {
-        files::check_folder(folder, "the folder of a training run", report::is_ours)?;
-    }
-    if let (Some(note), false) = (data.source.note(), args.quiet) {
-        eprintln_quietly(&format!("note: {note}"));
-    }
-    let trained = training::train(&settings, &data.images, watch(!args.json && !args.quiet)).map_err(refused)?;
-    let report = report::Report::new(args, &settings, &data, &trained);
-    if let Some(folder) = &args.out {
-        report.write(folder)?;
-    }
-    print(&if args.json { report.json() } else { report.text(args.out.as_deref()) })?;
-    if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+    let task = Task::new(args.clone())?;
+    let training = task.training()?;
+    let checkpoints = match &args.out {
+        Some(path) => {
+            let folder = Folder::create(path, args.force).map_err(unusable)?;
+            folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
+            folder.log(&format!("cbo {} begins to train", env!("CARGO_PKG_VERSION")));
+            Some(Checkpoints::new(folder, task.every, task.summary(), None))
+        }
+        None => None,
+    };
+    let mut watch = task.watch(checkpoints);
+    let outcome = training.run(|at| watch.step(&at));
+    task.finish(watch, outcome)
 }
 
 /// Goes on with a training run.
-pub fn resume(_args: &crate::resume::ResumeArgs, _resumed: crate::resume::Resumed) -> Result<(), CliError> {
-    unimplemented!()
+pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(), CliError> {
+    interrupt::listen();
+    let task = Task::new(resumed_args(given, &folder)?)?;
+    let training = task.training()?;
+    let (done, epoch) = (from.summary.step, training.epoch_steps());
+    if task.settings.epochs.saturating_mul(epoch) < done {
+        let remedy = format!("the run is past that; give at least {}", done.div_ceil(epoch));
+        return Err(CliError::setting("epochs", task.settings.epochs, remedy));
+    }
+    let file = folder.file(CONFIG);
+    let summary = task.summary();
+    if !given.force {
+        settings::check_same(&file, &from.summary, &summary)?;
+    }
+    let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
+    if given.epochs.is_some() || given.threads.is_some() || given.checkpoint_every.is_some() {
+        folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
+    }
+    folder.log(&format!("cbo {} goes on at step {done}", env!("CARGO_PKG_VERSION")));
+    let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
+    let outcome = training.resume(&saved, |at| watch.step(&at));
+    task.finish(watch, outcome)
 }
 
-/// The preset, with what was given over it.
-fn settings(args: &TrainArgs, network: Network, data: &Data) -> Result<Settings, CliError> {
-    let preset = match args.preset {
-        PresetName::Paper => Preset::Paper,
-        PresetName::Best => Preset::Best,
+/// A checkpoint whose bytes are whole, but which no training run wrote.
+fn damaged(why: &str) -> CliError {
+    CliError::Usage(format!(
+        "the checkpoint cannot be used: {why}; begin again with the settings of the run: cbo mnist train --config {CONFIG} --out \
+         NEW_FOLDER"
+    ))
+}
+
+/// The arguments of the run in a folder, with what was given to `cbo resume` over them.
+fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliError> {
+    let others = [
+        ("steps", given.steps.is_some()),
+        ("evaluations", given.evaluations.is_some()),
+        ("time", given.time.is_some()),
+        ("seconds", given.seconds.is_some()),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        let remedy = format!("--{flag} is not for training runs, of which {} holds one", folder.path().display());
+        return Err(CliError::Usage(format!("{remedy}; use --epochs")));
+    }
+    let mut file = OsString::from("--config=");
+    file.push(folder.file(CONFIG));
+    let arguments = ["cbo", "mnist", "train"].map(OsString::from).into_iter().chain([file]);
+    let (cli, _) = crate::parse(&arguments.collect::<Vec<_>>())?;
+    let crate::Command::Mnist(MnistArgs { command: MnistCommand::Train(mut args) }) = cli.command else {
+        return Err(damaged("it is not one of a training run"));
     };
-    let mut settings = preset.settings(network);
-    settings.epochs = args.epochs.unwrap_or(settings.epochs);
-    if settings.epochs == 0 {
-        return Err(CliError::setting("epochs", 0, "must be at least 1"));
-    }
-    settings.shuffle = args.shuffle.unwrap_or(settings.shuffle);
-    settings.batch_data =
-        args.batch_data.unwrap_or_else(|| CrossEntropy::fitting_size(&data.images.train, settings.batch_data));
-    let config = &mut settings.config;
-    /// Sets fields from plain options and from switches.
-    macro_rules! set {
-        ($($field:ident),*; $($switch:ident),*) => {
-            $(if let Some(value) = args.$field { config.$field = value; })*
-            $(if let Some(Switch(value)) = args.$switch { config.$switch = value; })*
-        };
-    }
-    set!(particles, update, lambda, sigma, alpha, dt, diffusion, scheme; kick, reduction);
-    if let Some(Switch(batch)) = args.batch_particles {
-        config.batch = batch;
-    }
-    match &args.init {
-        Some(InitSpec::Law(law)) => config.init = law.clone(),
-        Some(InitSpec::File(path)) => {
-            let remedy = "training starts from a law, normal:MEAN,VARIANCE or uniform:LOW,HIGH";
-            return Err(CliError::setting("init", format!("file:{}", path.display()), remedy));
+    args.threads = given.threads.unwrap_or(args.threads);
+    args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
+    args.epochs = match (given.epochs, args.epochs) {
+        (None, before) => before,
+        (Some(Budget::Limit(epochs)), _) => Some(epochs),
+        (Some(Budget::More(more)), before) => {
+            let before = before.unwrap_or_else(|| args.preset.settings(Network::shallow()).epochs);
+            Some(
+                before
+                    .checked_add(more)
+                    .ok_or_else(|| CliError::setting("epochs", format!("+{more}"), "is too many"))?,
+            )
         }
-        None => {}
-    }
-    (config.seed, config.threads) = (args.seed, args.threads);
-    Ok(settings)
-}
-
-/// A progress bar that also listens for Ctrl-C.
-fn watch(wanted: bool) -> impl FnMut(Progress) -> ControlFlow<()> + Send {
-    let bar = progress::bar(1000, wanted);
-    let mut shown = 0.0;
-    move |at: Progress| {
-        if let Some(bar) = &bar
-            && at.seconds - shown > 0.1
-        {
-            shown = at.seconds;
-            let found = at.latest.map_or_else(String::new, |p| {
-                format!("loss {:.4}, test accuracy {:.2} %, ", p.loss, 100.0 * p.test_accuracy)
-            });
-            let left = progress::duration(at.seconds * (1.0 - at.done) / at.done.max(1e-9));
-            bar.set_position((1000.0 * at.done) as u64);
-            bar.set_message(format!("epoch {:.1}, {found}{left} left", at.epoch));
-        }
-        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
+    };
+    (args.json, args.quiet) = (given.json, given.quiet);
+    Ok(*args)
 }
 
 /// A run that could not be made, in the words of the flags.
@@ -226,21 +329,14 @@ fn refused(error: TrainingError) -> CliError {
             CliError::setting("batch-particles", error.value, error.remedy)
         }
         TrainingError::Solve(error) => failure(&error),
+        TrainingError::State(error @ StateError::Differs { .. }) => {
+            CliError::Usage(format!("{error}; put it back in {CONFIG}, it cannot change in the middle of a run"))
+        }
+        TrainingError::OtherEpochs => CliError::Usage(format!(
+            "batch-data, particles and batch-particles cannot change in the middle of a run, for then an epoch has another number \
+             of steps; put them back in {CONFIG}"
+        )),
+        error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&error.to_string()),
         other => CliError::Usage(other.to_string()),
     }
-}
-
-/// The settings of a run as text, by their flags.
-pub fn described(settings: &Settings) -> [(&'static str, String); 8] {
-    let config = &settings.config;
-    [
-        ("update", text::update(config.update)),
-        ("diffusion", text::diffusion(config.diffusion)),
-        ("scheme", text::scheme(config.scheme)),
-        ("sigma", text::sigma(&config.sigma)),
-        ("alpha", text::alpha(&config.alpha)),
-        ("init", text::init(&config.init, "")),
-        ("kick", text::optional(config.kick, text::number)),
-        ("reduction", text::optional(config.reduction, text::reduction)),
-    ]
 }

@@ -7,6 +7,7 @@ pub mod figures;
 pub mod meanfield;
 pub mod networks;
 pub mod run;
+pub mod runs;
 pub mod training;
 
 use crate::error::CliError;

@@ -3,26 +3,29 @@
 use super::*;
 use crate::film::Snapshot;
 use crate::landscape::{Landscape, Relief};
-use cbo::Record;
+use crate::minimize::target::Target;
+use cbo::{Objective, Record};
 use cbo_problems::Problem;
 
 /// Energy and spread over time, and the swarm at its start and end where the landscape can be drawn.
 pub fn overview(
-    problem: &Problem,
+    target: &Target,
     records: &[Record],
-    swarm: Option<(&Landscape, (&Snapshot, &Snapshot))>,
+    swarm: Option<(&Problem, &Landscape, (&Snapshot, &Snapshot))>,
     format: Format,
 ) -> Result<Vec<u8>, CliError> {
-    let mut panels = vec![energy_panel(problem, records), spread_panel(records)];
+    let mut panels = vec![energy_panel(target.function(), records), spread_panel(records)];
     let mut figure = match swarm {
         Some(_) => Figure::new(2, 2).with_structure(vec![vec![0], vec![1, 3], vec![2]]).with_figure_size(1120.0, 640.0),
         None => Figure::new(1, 2).with_figure_size(1120.0, 420.0),
     };
-    if let Some((landscape, (start, end))) = swarm {
+    if let Some((problem, landscape, (start, end))) = swarm {
         panels.insert(1, overview_swarm(problem, landscape, records, start, end));
     }
+    let dim = Objective::<f64>::dim(target);
     let (plots, layouts) = panels.into_iter().unzip();
-    figure = figure.with_plots(plots).with_layouts(layouts).with_title(title(problem)).with_title_size(16);
+    figure =
+        figure.with_plots(plots).with_layouts(layouts).with_title(title(target.description(), dim)).with_title_size(16);
     render(&figure.render(), format)
 }
 
@@ -32,28 +35,28 @@ pub fn frame(problem: &Problem, landscape: &Landscape, now: &Snapshot, past: &[S
     let swarms = [(&now.points[..], BLUE, "particles")];
     let (plots, layout) = swarm_panel(problem, landscape, &swarms, &path);
     // Of fixed width, so that the title does not jump.
-    let heading = format!("{}, time {:.2}", title(problem), now.time);
+    let heading = format!("{}, time {:.2}", title(problem.description(), problem.dim()), now.time);
     let layout = layout.with_title(heading).with_title_size(14).with_width(560.0).with_height(560.0);
     render(&render_multiple(plots, layout), Format::Png)
 }
 
-fn title(problem: &Problem) -> String {
-    format!(
-        "{} in {} {}",
-        problem.description(),
-        problem.dim(),
-        if problem.dim() == 1 { "dimension" } else { "dimensions" }
-    )
+fn title(description: &str, dim: usize) -> String {
+    format!("{description} in {dim} {}", if dim == 1 { "dimension" } else { "dimensions" })
 }
 
-fn energy_panel(problem: &Problem, records: &[Record]) -> Panel {
-    let minimum = problem.minimum();
+fn energy_panel(problem: Option<&Problem>, records: &[Record]) -> Panel {
+    // Where nobody knows the minimum, the best that was found stands in for it.
+    let found = records.iter().map(|r| r.best).fold(f64::INFINITY, f64::min);
+    let (minimum, label) = match problem {
+        Some(problem) => (problem.minimum(), "energy above the minimum"),
+        None => (found, "value above the best found"),
+    };
     let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (r.time, pick(r) - minimum));
     // The thin line above the thick one: for long stretches they are the same.
     let best = curve(energies(|r| r.best), BLUE, 3.4).map(|c| c.named("best value so far"));
     let least = curve(energies(|r| r.least), ORANGE, 1.3).map(|c| c.named("least energy of the step"));
     let curves = best.into_iter().chain(least).collect();
-    over_time(curves, "energy above the minimum", "the minimum was found at once")
+    over_time(curves, label, "the minimum was found at once")
 }
 
 fn spread_panel(records: &[Record]) -> Panel {

@@ -79,3 +79,6 @@ pub fn read_png(file: &Path) -> (u32, u32, HashSet<[u8; 3]>) {
     let colours = pixels[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect();
     (info.width, info.height, colours)
 }
+
+#[cfg(unix)]
+pub mod folders;

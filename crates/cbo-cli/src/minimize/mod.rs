@@ -1,0 +1,351 @@
+//! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which goes on with one.
+
+pub mod command;
+pub mod history;
+mod outputs;
+pub mod target;
+pub mod task;
+mod watch;
+
+use crate::config_file::Origins;
+use crate::error::{CliError, print};
+use crate::film::Film;
+use crate::numbers::json;
+use crate::options::RunOptions;
+use crate::progress::Progress;
+use crate::result::Summary;
+use crate::resume::{ResumeArgs, refused};
+use crate::values::{self, Precision, Switch};
+use crate::{Command, certify, interrupt, settings};
+use cbo::{History, Objective, Scalar, SolveError, StateError};
+use cbo_lab::certificate::Certificate;
+use cbo_problems::Problem;
+use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::evaluations::{CutOff, Evaluations};
+use cbo_runs::folder::{CONFIG, EVALUATIONS, Folder};
+use cbo_runs::keeper::Keeper;
+use cbo_runs::store::Store;
+use clap::Args;
+use command::CommandOptions;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use target::Target;
+use task::{Subject, Task};
+use watch::{Checkpoints, Watch};
+
+/// Steps that a history keeps at most.
+const HISTORY: usize = 4096;
+
+/// Dimensions up to which a history keeps the consensus point.
+const POINTS_UP_TO: usize = 64;
+
+/// Frames that an animation has at most.
+const FRAMES: usize = 120;
+
+/// Seconds between two checkpoints, unless others are asked for.
+const CHECKPOINT_EVERY: f64 = 30.0;
+
+/// The file of given initial points in the folder of a run.
+const POINTS_FILE: &str = "points.csv";
+
+const EXAMPLES: &str = "\
+Examples:
+  cbo minimize rastrigin --dim 20
+  cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
+  cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
+  cbo minimize eggholder --particles 1000 --steps 500 --json
+  cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
+  cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
+  cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced
+  cbo resume result                                         # goes on with a run that was cut off
+
+A file for --config has the same keys as the flags:
+  objective = \"rastrigin\"
+  dim = 20
+  alpha = \"ess:0.1\"
+  max-evaluations = 1_000_000";
+
+/// Minimises a benchmark function, or a program, by a swarm of particles.
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub struct MinimizeArgs {
+    /// What is minimised, and how.
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// A program in the place of a function.
+    #[command(flatten)]
+    pub program: CommandOptions,
+    /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
+    /// checkpoints from which `cbo resume FOLDER` goes on
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Seconds between two checkpoints in the folder of --out [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = values::number, help_heading = "Output")]
+    pub checkpoint_every: Option<f64>,
+    /// Replaces the run that the folder of --out holds: it is moved to the folder replaced-1 in it
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          hide_possible_values = true, help_heading = "Output")]
+    pub force: Option<bool>,
+    /// Draws energy and spread over time, in 1-D and 2-D also the swarm in its landscape (.svg or .png)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub plot: Option<PathBuf>,
+    /// Draws the moving swarm as numbered PNG frames in this folder; 1-D and 2-D only
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub animate: Option<PathBuf>,
+    /// Writes step, time, evaluations, energies, alpha, sigma, spread (and the consensus point) as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub history: Option<PathBuf>,
+    /// Records what the paper's lemma and propositions say of the run, and whether it is so: certificate.csv, .svg and
+    /// .png, in the folder of --out or else in the current one
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          hide_possible_values = true, help_heading = "Output")]
+    pub certify: Option<bool>,
+}
+
+impl MinimizeArgs {
+    /// Where the files of the certificate go, if there is to be one.
+    fn certificate_folder(&self) -> Option<&Path> {
+        self.certify.unwrap_or(false).then(|| self.out.as_deref().unwrap_or(Path::new("")))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
+    interrupt::listen();
+    let task = Task::new(args, origins)?;
+    outputs::check(args, &task, origins)?;
+    let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
+    let certificate = match (&task.subject, args.certificate_folder()) {
+        (Subject::Function(spec), Some(_)) => {
+            let problem = spec.build(task.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+            Some(certify::begin(&problem, &task.config, origins)?)
+        }
+        _ => None,
+    };
+    if let (Some(warning), false) = (task.warning(), args.run.quiet()) {
+        eprintln_quietly(&format!("warning: {warning}"));
+    }
+    let folder = match &args.out {
+        Some(path) => Some(Folder::create(path, args.force.unwrap_or(false)).map_err(refused)?),
+        None => None,
+    };
+    if let Some(folder) = &folder {
+        write_settings(folder, &task, args.certificate_folder().is_some())?;
+        folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
+    }
+    go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
+}
+
+/// Goes on with a run: from a checkpoint, or from the beginning if it has none yet.
+pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Result<(), CliError> {
+    interrupt::listen();
+    let config = folder.file(CONFIG);
+    let line = ["cbo".into(), "minimize".into(), "--config".into(), config.into_os_string()];
+    let (cli, origins) = crate::parse(&line)?;
+    let Command::Minimize(mut settings) = cli.command else { return Err(CliError::Usage("no run".into())) };
+    let every = interval(args.checkpoint_every).map_err(CliError::Usage)?;
+    if settings.certify == Some(true) {
+        settings.certify = None;
+        let note = "the certificate of the run is not kept over a pause, and left out";
+        (!args.quiet).then(|| eprintln_quietly(&format!("warning: {note}")));
+    }
+    extend(&mut settings, args, &origins, from.as_ref())?;
+    (settings.run.json, settings.run.quiet) = (Some(args.json), Some(args.quiet));
+    settings.out = Some(folder.path().to_path_buf());
+    let task = Task::new(&settings, &origins)?;
+    if let Some(Checkpoint { summary, .. }) = &from {
+        let differences = task.differences(&summary.settings, &summary.files);
+        if !differences.is_empty() && !args.force {
+            let (path, changed) = (folder.path().display(), differences.join("; "));
+            let remedy = "change it back, or go on with --force";
+            return Err(CliError::Usage(format!("{path} is not the run that it was: {changed}; {remedy}")));
+        }
+    }
+    if from.is_none() {
+        folder.set_checkpoints_aside().map_err(refused)?;
+    }
+    write_settings(&folder, &task, false)?;
+    folder.log(&match &from {
+        Some(from) => format!("goes on at step {} with cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
+        None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
+    });
+    go(&settings, &task, Some(Keeper::new(folder, every)), from.as_ref(), None)
+}
+
+/// Gives a run the limits that it is to have from now on.
+fn extend(
+    settings: &mut MinimizeArgs,
+    args: &ResumeArgs,
+    origins: &Origins,
+    from: Option<&Checkpoint>,
+) -> Result<(), CliError> {
+    if args.epochs.is_some() {
+        return Err(CliError::Usage("epochs: only training runs have them; use --steps, --evaluations, --time".into()));
+    }
+    let task = Task::new(settings, origins)?;
+    let config = &task.config;
+    let (step, evaluations, seconds) =
+        from.map_or((0, 0, 0.0), |from| (from.summary.step, from.summary.evaluations, from.summary.seconds));
+    let run = &mut settings.run;
+    if let Some(steps) = args.steps {
+        let before = config.check(task.dim()).ok().and_then(|plan| plan.last_step());
+        (run.steps, run.time) = (Some(Switch(Some(steps.after(before, step)))), Some(Switch(None)));
+    }
+    if let Some(time) = args.time {
+        let now = step as f64 * config.dt;
+        let before = config.time.or(config.steps.map(|steps| steps as f64 * config.dt));
+        (run.time, run.steps) = (Some(Switch(Some(time.after(before, now)))), Some(Switch(None)));
+    }
+    if let Some(budget) = args.evaluations {
+        run.max_evaluations = Some(Switch(Some(budget.after(config.max_evaluations, evaluations))));
+    }
+    if let Some(budget) = args.seconds {
+        run.max_seconds = Some(Switch(Some(budget.after(config.max_seconds, seconds))));
+    }
+    run.threads = args.threads.or(run.threads);
+    Ok(())
+}
+
+/// The time between two checkpoints.
+pub fn interval(seconds: Option<f64>) -> Result<Duration, String> {
+    let seconds = seconds.unwrap_or(CHECKPOINT_EVERY);
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| format!("checkpoint-every = {seconds}: give seconds, 0 for every step"))
+}
+
+/// Writes what repeats the run.
+fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), CliError> {
+    if let Some(points) = task.points() {
+        folder.write(POINTS_FILE, points.as_bytes()).map_err(refused)?;
+    }
+    let mut entries = task.entries();
+    entries.extend(certify.then(|| ("certify", "true".to_string())));
+    folder.write(CONFIG, settings::to_toml(&entries).as_bytes()).map_err(refused)
+}
+
+/// A line on stderr, if somebody listens.
+pub fn eprintln_quietly(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn go(
+    args: &MinimizeArgs,
+    task: &Task,
+    keeper: Option<Keeper>,
+    from: Option<&Checkpoint>,
+    certificate: Option<Certificate>,
+) -> Result<(), CliError> {
+    match task.precision {
+        Precision::F32 => go_in::<f32>(args, task, keeper, from, certificate),
+        Precision::F64 => go_in::<f64>(args, task, keeper, from, certificate),
+    }
+}
+
+fn go_in<T: Scalar>(
+    args: &MinimizeArgs,
+    task: &Task,
+    keeper: Option<Keeper>,
+    from: Option<&Checkpoint>,
+    certificate: Option<Certificate>,
+) -> Result<(), CliError>
+where
+    Problem: Objective<T>,
+{
+    let (options, config, dim) = (&args.run, &task.config, task.dim());
+    let progress = Progress::new(config, dim, !options.json() && !options.quiet());
+    let target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
+    let drawn = args.plot.is_some() || args.out.is_some();
+    let history = (drawn || args.history.is_some()).then(|| {
+        let history = History::new(HISTORY);
+        if dim <= POINTS_UP_TO { history.with_points() } else { history }
+    });
+    let film = match target.function().map(Problem::dim) {
+        Some(1 | 2) if args.animate.is_some() => Some(Film::new(FRAMES)),
+        Some(1 | 2) if drawn => Some(Film::new(2)),
+        _ => None,
+    };
+    let checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), options.quiet()));
+    let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints };
+    let report = match from {
+        Some(from) => {
+            watch.take_up(from, HISTORY);
+            cbo::resume::<T>(config, &target, &mut watch, &from.state).map_err(|e| match e {
+                StateError::Solve(error) => refusal(&error, &target),
+                other => CliError::Usage(format!("the checkpoint cannot be gone on from: {other}")),
+            })
+        }
+        None => cbo::solve::<T>(config, &target, &mut watch).map_err(|e| refusal(&e, &target)),
+    };
+    drop(watch.progress.take());
+    let report = report.inspect_err(|error| {
+        if let (Some(checkpoints), CliError::Interrupted) = (&watch.checkpoints, error) {
+            checkpoints.log("ended within a step");
+        }
+        if let (Some(checkpoints), CliError::Usage(message) | CliError::Failed(message)) = (&watch.checkpoints, error) {
+            checkpoints.log(&format!("failed: {message}"));
+        }
+    })?;
+    let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
+    if let (Some(certificate), Some(folder), Some(problem)) =
+        (&mut watch.certificate, args.certificate_folder(), target.function())
+    {
+        certificate.finish(&report);
+        summary.certificate = certify::write(certificate, problem, folder)?;
+    }
+    let records = watch.history.as_ref().map_or(&[][..], History::records);
+    let written = outputs::write(args, task, &target, &summary, &report, records, watch.film);
+    let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
+    outputs::settle(written, fault, args.out.as_deref())?;
+    print(&if options.json() { json(&summary) } else { summary.lines() })?;
+    if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// What is minimised, ready to be evaluated.
+fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
+    let usage = |e: &dyn std::error::Error| CliError::Usage(e.to_string());
+    match &task.subject {
+        Subject::Function(spec) => {
+            let problem = spec.build(task.config.seed).map_err(|e| usage(&e))?;
+            Ok(Target::Function(Box::new(problem)))
+        }
+        Subject::Command(spec) => {
+            let store =
+                folder.map(|folder| Store::open(&folder.file(EVALUATIONS))).transpose().map_err(|e| usage(&e))?;
+            let mut evaluations = Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| usage(&e))?;
+            evaluations = evaluations.with_ending(interrupt::requested);
+            if let Some(show) = progress.map(Progress::within_a_step) {
+                evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
+            }
+            interrupt::tell();
+            Ok(Target::program(spec, evaluations))
+        }
+    }
+}
+
+/// A run that could not go on: a wrong setting is the user's, all else is a failure.
+fn refusal(error: &SolveError, target: &Target) -> CliError {
+    match (error, target.evaluations()) {
+        (SolveError::NoFiniteEnergy { .. }, Some(evaluations)) => {
+            let last =
+                evaluations.last_failure().map_or_else(String::new, |last| format!(" (the last failure: {last})"));
+            CliError::Failed(format!("{error}{last}"))
+        }
+        (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
+            Some(source) if source.is::<CutOff>() => CliError::Interrupted,
+            _ => CliError::Failed(source.message.clone()),
+        },
+        _ => failure(error),
+    }
+}
+
+/// A run that could not go on, whatever it minimised.
+pub fn failure(error: &SolveError) -> CliError {
+    match error {
+        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => {
+            CliError::Usage(error.to_string())
+        }
+        SolveError::NoFiniteEnergy { .. } => CliError::Failed(format!("{error} (--init, --bounds)")),
+        _ => CliError::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,71 @@
+//! What is minimised, ready to be evaluated: a benchmark function or a program.
+
+use super::command::CommandSpec;
+use cbo::{EvalError, Grouping, Objective, Rows, Scalar, StepContext};
+use cbo_problems::Problem;
+use cbo_runs::evaluations::Evaluations;
+
+/// What is minimised.
+pub enum Target {
+    /// A benchmark function.
+    Function(Box<Problem>),
+    /// A program, in words, and its workers.
+    Program(String, Evaluations),
+}
+
+impl Target {
+    /// The program of `spec`, evaluated by `evaluations`.
+    pub fn program(spec: &CommandSpec, evaluations: Evaluations) -> Self {
+        Self::Program(spec.settings.program.text().to_string(), evaluations)
+    }
+
+    /// The function, if it is one.
+    pub fn function(&self) -> Option<&Problem> {
+        match self {
+            Self::Function(problem) => Some(problem),
+            Self::Program(..) => None,
+        }
+    }
+
+    /// The program, if it is one.
+    pub fn evaluations(&self) -> Option<&Evaluations> {
+        match self {
+            Self::Function(_) => None,
+            Self::Program(_, evaluations) => Some(evaluations),
+        }
+    }
+
+    /// In words.
+    pub fn description(&self) -> &str {
+        match self {
+            Self::Function(problem) => problem.description(),
+            Self::Program(text, _) => text,
+        }
+    }
+}
+
+impl<T: Scalar> Objective<T> for Target
+where
+    Problem: Objective<T>,
+{
+    fn dim(&self) -> usize {
+        match self {
+            Self::Function(problem) => problem.dim(),
+            Self::Program(_, evaluations) => Objective::<T>::dim(evaluations),
+        }
+    }
+
+    fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        match self {
+            Self::Function(problem) => problem.energies(at, rows, out),
+            Self::Program(_, evaluations) => evaluations.energies(at, rows, out),
+        }
+    }
+
+    fn grouping(&self) -> Grouping {
+        match self {
+            Self::Function(problem) => Objective::<T>::grouping(&**problem),
+            Self::Program(_, evaluations) => Objective::<T>::grouping(evaluations),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a run is to do: what is minimised and how, checked and complete.
+
+use super::command::{self, CommandSpec};
+use super::{MinimizeArgs, POINTS_FILE};
+use crate::config_file::Origins;
+use crate::error::CliError;
+use crate::setup::{ProblemSpec, Setup, stability_warning};
+use crate::values::Precision;
+use crate::{settings, text};
+use cbo::{CboConfig, InitialLaw};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Settings that may change when a run goes on: they say when to stop and how fast to compute, not what.
+const FREE: [&str; 12] = [
+    "steps",
+    "time",
+    "max-evaluations",
+    "max-seconds",
+    "target",
+    "diameter",
+    "stagnation",
+    "threads",
+    "workers",
+    "timeout",
+    "retries",
+    "certify",
+];
+
+/// What is minimised.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A benchmark function.
+    Function(ProblemSpec),
+    /// A program.
+    Command(CommandSpec),
+}
+
+/// A run that passed every check.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What is minimised.
+    pub subject: Subject,
+    /// How.
+    pub config: CboConfig,
+    /// In which precision.
+    pub precision: Precision,
+}
+
+impl Task {
+    /// What the flags ask for.
+    pub fn new(args: &MinimizeArgs, origins: &Origins) -> Result<Self, CliError> {
+        if let Some(command) = &args.program.command {
+            return command::task(&args.run, &args.program, command, origins);
+        }
+        if let Some(flag) = command::given(&args.program) {
+            return Err(origins.blame(flag, &format!("{flag}: this belongs to a program; give one with --command")));
+        }
+        let Setup { problem, config, precision, .. } = Setup::new(&args.run, origins)?;
+        Ok(Self { subject: Subject::Function(problem), config, precision })
+    }
+
+    /// The task of a run on a program.
+    pub fn of_command(spec: CommandSpec, config: CboConfig, precision: Precision) -> Self {
+        Self { subject: Subject::Command(spec), config, precision }
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        match &self.subject {
+            Subject::Function(spec) => spec.dim,
+            Subject::Command(spec) => spec.dim,
+        }
+    }
+
+    /// Every setting, keys as the flags have them.
+    pub fn entries(&self) -> Vec<(&'static str, String)> {
+        let mut entries = match &self.subject {
+            Subject::Function(spec) => settings::of_problem(spec),
+            Subject::Command(spec) => spec.entries(),
+        };
+        entries.extend(settings::of_config(&self.config, POINTS_FILE));
+        entries.push(("precision", self.precision.name().into()));
+        entries
+    }
+
+    /// What the user should know before the run.
+    pub fn warning(&self) -> Option<String> {
+        stability_warning(&self.config, self.dim())
+    }
+
+    /// The initial points as a CSV file, if they are given.
+    pub fn points(&self) -> Option<String> {
+        let InitialLaw::Points(points) = &self.config.init else { return None };
+        let row = |x: &[f64]| x.iter().map(|v| text::number(*v)).collect::<Vec<_>>().join(",") + "\n";
+        Some(points.chunks_exact(self.dim()).map(row).collect())
+    }
+
+    /// What the run depends on besides its settings, with SHA-256 of the contents: the files of a program, given points.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        if let Subject::Command(spec) = &self.subject {
+            for path in spec.settings.program.files() {
+                files.extend(digest(&path).map(|digest| (path.display().to_string(), digest)));
+            }
+        }
+        files.extend(self.points().map(|points| (POINTS_FILE.to_string(), hexadecimal(&Sha256::digest(points)))));
+        files
+    }
+
+    /// What differs between this task and the one whose settings and files are given, in words.
+    pub fn differences(&self, settings: &BTreeMap<String, String>, files: &BTreeMap<String, String>) -> Vec<String> {
+        let mut found = Vec::new();
+        for (key, now) in self.entries() {
+            match settings.get(key) {
+                Some(then) if *then != now && !FREE.contains(&key) => {
+                    found.push(format!("{key} was {then} and is {now}"))
+                }
+                _ => {}
+            }
+        }
+        for (path, now) in self.files() {
+            match files.get(&path) {
+                Some(then) if *then != now => found.push(format!("the contents of {path} have changed")),
+                _ => {}
+            }
+        }
+        // A function in the place of a program, or the other way round, has keys of its own.
+        let kind = |key: &str| settings.contains_key(key) != self.entries().iter().any(|(k, _)| *k == key);
+        if kind("command") || kind("objective") {
+            found.push("a function and a program are different things".into());
+        }
+        found
+    }
+}
+
+fn digest(path: &Path) -> Option<String> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match std::io::Read::read(&mut file, &mut buffer).ok()? {
+            0 => return Some(hexadecimal(&hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,140 @@
+//! What watches a run: for signals, for the progress bar, for the files, for the checkpoints.
+
+use super::history;
+use super::target::Target;
+use super::task::Task;
+use crate::film::Film;
+use crate::minimize::eprintln_quietly;
+use crate::progress::Progress;
+use crate::{film, interrupt};
+use cbo::{History, Observer, Scalar, StepReport, StopReason};
+use cbo_lab::certificate::Certificate;
+use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
+use cbo_runs::folder::FolderError;
+use cbo_runs::keeper::Keeper;
+use std::ops::ControlFlow;
+
+/// The section of the film.
+const FILM: &str = "film";
+
+/// Watches a run.
+pub struct Watch<'a> {
+    pub target: &'a Target,
+    pub progress: Option<Progress>,
+    pub history: Option<History>,
+    pub film: Option<Film>,
+    pub certificate: Option<Certificate>,
+    pub checkpoints: Option<Checkpoints>,
+}
+
+/// The checkpoints of a run.
+pub struct Checkpoints {
+    keeper: Keeper,
+    /// What is the same in all of them.
+    summary: Summary,
+    /// Whether none was written yet.
+    first: bool,
+    quiet: bool,
+    /// Why the last one could not be written.
+    pub fault: Option<FolderError>,
+}
+
+impl Checkpoints {
+    /// Checkpoints of `task`, which is about `objective`.
+    pub fn new(keeper: Keeper, task: &Task, objective: &str, quiet: bool) -> Self {
+        let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        let summary = Summary {
+            kind: "minimize".into(),
+            cbo: env!("CARGO_PKG_VERSION").into(),
+            objective: objective.into(),
+            dim: task.dim(),
+            settings,
+            files: task.files(),
+            ..Summary::default()
+        };
+        Self { keeper, summary, first: true, quiet, fault: None }
+    }
+
+    /// Writes a line to the log of the run.
+    pub fn log(&self, line: &str) {
+        self.keeper.folder().log(line);
+    }
+}
+
+impl Watch<'_> {
+    /// The run at this step, which ends it if there is a reason.
+    fn checkpoint<T: Scalar>(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
+        let summary = Summary {
+            step: step.step,
+            evaluations: step.evaluations,
+            failed_evaluations: step.failed_evaluations,
+            best: Some(step.best.value).filter(|value| value.is_finite()),
+            x: step.best.x.iter().map(|x| x.to_f64()).collect(),
+            seconds: step.seconds,
+            stop: stop.map(String::from),
+            ..summary.clone()
+        };
+        let mut checkpoint = Checkpoint { summary, state: step.state(), ..Checkpoint::default() };
+        if let Some(history) = &self.history {
+            checkpoint.more.insert(HISTORY.into(), history::to_csv(history.records()).into_bytes());
+        }
+        if let Some(film) = &self.film {
+            checkpoint.more.insert(FILM.into(), film.to_bytes());
+        }
+        checkpoint
+    }
+
+    /// Takes up history and film where the run was cut off.
+    pub fn take_up(&mut self, from: &Checkpoint, capacity: usize) {
+        if self.history.is_some() {
+            let csv = from.more.get(HISTORY).and_then(|bytes| std::str::from_utf8(bytes).ok());
+            if let Some(records) = csv.and_then(history::from_csv).filter(|records| !records.is_empty()) {
+                self.history = Some(History::from_records(capacity, records));
+            }
+        }
+        if self.film.is_some()
+            && let Some(film) = from.more.get(FILM).and_then(|bytes| film::Film::from_bytes(bytes))
+        {
+            self.film = Some(film);
+        }
+    }
+}
+
+impl<T: Scalar> Observer<T> for Watch<'_> {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        if let Some(progress) = &mut self.progress {
+            progress.show(step);
+        }
+        if let Some(history) = &mut self.history {
+            let _ = history.observe(step);
+        }
+        if let Some(film) = &mut self.film {
+            film.observe(step);
+        }
+        if let Some(certificate) = &mut self.certificate {
+            let _ = certificate.observe(step);
+        }
+        if let Some(mut checkpoints) = self.checkpoints.take_if(|c| c.first || c.keeper.due()) {
+            checkpoints.first = false;
+            // What a checkpoint says is evaluated, the store has. A store that cannot be written ends the run by itself.
+            let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
+            let warning = checkpoints.keeper.keep(&self.checkpoint(&checkpoints.summary, step, None));
+            if let (Some(warning), false) = (warning, checkpoints.quiet) {
+                let shown = || eprintln_quietly(&format!("warning: {warning}; trying again later"));
+                self.progress.as_ref().map_or_else(shown, |progress| progress.suspend(shown));
+            }
+            self.checkpoints = Some(checkpoints);
+        }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
+        let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        let stop = if reason == StopReason::Observer { "interrupt" } else { reason.name() };
+        let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
+        let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
+        checkpoints.fault = checkpoints.keeper.finish(&last).err();
+        checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step, step.best.value));
+        self.checkpoints = Some(checkpoints);
+    }
+}

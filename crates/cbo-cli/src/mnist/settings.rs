@@ -1,0 +1,125 @@
+//! The settings of a training run: from flags, as text that the flags read back, and compared with those of a checkpoint.
+
+use super::data::Data;
+use super::report::network_name;
+use super::train::TrainArgs;
+use crate::error::CliError;
+use crate::values::{InitSpec, Switch};
+use crate::{settings, text};
+use cbo_lab::training::Settings;
+use cbo_problems::nn::{CrossEntropy, Network};
+use cbo_runs::checkpoint::Summary;
+use std::path::Path;
+
+/// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where images lie
+/// does not matter either, as long as they are the same.
+const FREE: [&str; 4] = ["epochs", "threads", "checkpoint-every", "data"];
+
+/// What the checksum of the images is called among the files of a checkpoint.
+pub const IMAGES: &str = "data";
+
+/// The preset, with what was given over it.
+pub fn from_args(args: &TrainArgs, network: Network, data: &Data) -> Result<Settings, CliError> {
+    let mut settings = args.preset.settings(network);
+    settings.epochs = args.epochs.unwrap_or(settings.epochs);
+    if settings.epochs == 0 {
+        return Err(CliError::setting("epochs", 0, "must be at least 1"));
+    }
+    settings.shuffle = args.shuffle.unwrap_or(settings.shuffle);
+    settings.batch_data =
+        args.batch_data.unwrap_or_else(|| CrossEntropy::fitting_size(&data.images.train, settings.batch_data));
+    let config = &mut settings.config;
+    /// Sets fields from plain options and from switches.
+    macro_rules! set {
+        ($($field:ident),*; $($switch:ident),*) => {
+            $(if let Some(value) = args.$field { config.$field = value; })*
+            $(if let Some(Switch(value)) = args.$switch { config.$switch = value; })*
+        };
+    }
+    set!(particles, update, lambda, sigma, alpha, dt, diffusion, scheme; kick, reduction);
+    if let Some(Switch(batch)) = args.batch_particles {
+        config.batch = batch;
+    }
+    match &args.init {
+        Some(InitSpec::Law(law)) => config.init = law.clone(),
+        Some(InitSpec::File(path)) => {
+            let remedy = "training starts from a law, normal:MEAN,VARIANCE or uniform:LOW,HIGH";
+            return Err(CliError::setting("init", format!("file:{}", path.display()), remedy));
+        }
+        None => {}
+    }
+    (config.seed, config.threads) = (args.seed, args.threads);
+    Ok(settings)
+}
+
+/// The settings of the dynamics as text, by their flags.
+pub fn described(settings: &Settings) -> [(&'static str, String); 8] {
+    let config = &settings.config;
+    [
+        ("update", text::update(config.update)),
+        ("diffusion", text::diffusion(config.diffusion)),
+        ("scheme", text::scheme(config.scheme)),
+        ("sigma", text::sigma(&config.sigma)),
+        ("alpha", text::alpha(&config.alpha)),
+        ("init", text::init(&config.init, "")),
+        ("kick", text::optional(config.kick, text::number)),
+        ("reduction", text::optional(config.reduction, text::reduction)),
+    ]
+}
+
+/// Every setting of a run, as its flag would read it.
+pub fn entries(args: &TrainArgs, settings: &Settings, data: &Data) -> Vec<(&'static str, String)> {
+    let config = &settings.config;
+    let mut entries = vec![
+        ("network", network_name(&settings.network)),
+        ("preset", args.preset.name().into()),
+        ("epochs", settings.epochs.to_string()),
+        ("data", data.source.place()),
+        ("dataset", args.dataset.name().into()),
+        ("batch-data", settings.batch_data.to_string()),
+        ("shuffle", settings.shuffle.to_string()),
+        ("particles", config.particles.to_string()),
+        ("batch-particles", text::optional(config.batch, |n| n.to_string())),
+        ("lambda", text::number(config.lambda)),
+        ("dt", text::number(config.dt)),
+    ];
+    entries.extend(described(settings));
+    entries.extend([
+        ("seed", config.seed.to_string()),
+        ("threads", config.threads.to_string()),
+        ("checkpoint-every", text::number(args.checkpoint_every)),
+    ]);
+    entries
+}
+
+/// A TOML file that repeats a run with these settings.
+pub fn to_toml(entries: &[(&'static str, String)]) -> String {
+    settings::to_toml(entries).replacen("cbo minimize", "cbo mnist train", 1)
+}
+
+/// Refuses a run that is no longer the one of the checkpoint, and names every difference.
+pub fn check_same(file: &Path, saved: &Summary, now: &Summary) -> Result<(), CliError> {
+    let mut differences = Vec::new();
+    for (key, value) in now.settings.iter().filter(|(key, _)| !FREE.contains(&key.as_str())) {
+        match saved.settings.get(key) {
+            Some(before) if before == value => {}
+            before => {
+                let before = before.map_or("not known", String::as_str);
+                differences.push(format!("{key} = {value} (it was {before})"));
+            }
+        }
+    }
+    if saved.files.get(IMAGES) != now.files.get(IMAGES) {
+        let [before, value] = [saved, now].map(|s| s.files.get(IMAGES).map_or("not known", String::as_str));
+        let place = now.settings.get("data").map_or("", String::as_str);
+        differences.push(format!("data = {place} holds other images (SHA-256 {value}, it was {before})"));
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Usage(format!(
+        "this is not the run that was cut off: {}; put it back (settings are in {}), or go on nevertheless with --force",
+        differences.join(", "),
+        file.display()
+    )))
+}

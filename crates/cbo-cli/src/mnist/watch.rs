@@ -1,0 +1,143 @@
+//! What watches a training run: for signals, for the progress bar, for the checkpoints.
+
+use super::report::curve_csv;
+use crate::minimize::eprintln_quietly;
+use crate::{interrupt, progress};
+use cbo::StopReason;
+use cbo_lab::training::{Progress, Saved};
+use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
+use cbo_runs::folder::{Folder, FolderError};
+use cbo_runs::keeper::Keeper;
+use indicatif::ProgressBar;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// The section of a checkpoint with what the run has found so far.
+const FINDINGS: &str = "training";
+
+/// What a checkpoint says of a run that came to its end.
+const FINISHED: StopReason = StopReason::Steps;
+
+/// Watches a run.
+pub struct Watch {
+    bar: Option<ProgressBar>,
+    shown: f64,
+    quiet: bool,
+    checkpoints: Option<Checkpoints>,
+}
+
+/// The checkpoints of a run.
+pub struct Checkpoints {
+    keeper: Keeper,
+    /// What is the same in all of them.
+    summary: Summary,
+    /// Whether one was written already.
+    begun: bool,
+    /// The one with which the run ends.
+    last: Option<Checkpoint>,
+}
+
+impl Checkpoints {
+    /// Checkpoints of a run that begins, or that goes on from one of them.
+    pub fn new(folder: Folder, every: Duration, summary: Summary, from: Option<Checkpoint>) -> Self {
+        let begun = from.is_some();
+        // A run that was at its end already takes no step more.
+        let last = from.map(|from| {
+            let summary = summary.clone();
+            let Summary { step, evaluations, failed_evaluations, best, seconds, .. } = from.summary;
+            let stop = Some(FINISHED.name().into());
+            let summary = Summary { step, evaluations, failed_evaluations, best, seconds, stop, ..summary };
+            Checkpoint { summary, ..from }
+        });
+        Self { keeper: Keeper::new(folder, every), summary, begun, last }
+    }
+
+    /// The folder of the run.
+    pub fn folder(&self) -> &Folder {
+        self.keeper.folder()
+    }
+
+    /// The run at this step, which ends it if there is a reason.
+    fn checkpoint(&self, at: &Progress<'_>, stop: Option<&str>) -> Checkpoint {
+        let losses = at.curve().iter().map(|point| point.loss).filter(|loss| loss.is_finite());
+        let summary = Summary {
+            step: at.at.step,
+            evaluations: at.at.evaluations,
+            failed_evaluations: at.at.failed_evaluations,
+            best: losses.reduce(f64::min),
+            seconds: at.seconds,
+            stop: stop.map(String::from),
+            ..self.summary.clone()
+        };
+        let Saved { state, findings } = at.save();
+        let history = curve_csv(at.curve()).into_bytes();
+        Checkpoint { summary, state, more: [(FINDINGS.into(), findings), (HISTORY.into(), history)].into() }
+    }
+
+    /// Keeps the run at this step if it is time to; returns a warning if that fails for the first time.
+    fn step(&mut self, at: &Progress<'_>, interrupted: bool) -> Option<String> {
+        if interrupted || at.is_last {
+            let stop = if interrupted { "interrupt" } else { FINISHED.name() };
+            self.last = Some(self.checkpoint(at, Some(stop)));
+            return None;
+        }
+        if self.begun && !self.keeper.due() {
+            return None;
+        }
+        self.begun = true;
+        self.keeper.keep(&self.checkpoint(at, None))
+    }
+
+    /// Writes the last one.
+    pub fn finish(&mut self) -> Result<(), FolderError> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let Summary { step, stop, .. } = &last.summary;
+        let written = self.keeper.finish(last);
+        let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {e}"));
+        self.folder().log(&format!("ended at step {step} ({}){fault}", stop.as_deref().unwrap_or_default()));
+        written
+    }
+}
+
+/// What [`Checkpoints`] wrote, for the training to go on from.
+pub fn saved(checkpoint: &Checkpoint) -> Option<Saved> {
+    Some(Saved { state: checkpoint.state.clone(), findings: checkpoint.more.get(FINDINGS)?.clone() })
+}
+
+impl Watch {
+    /// With a progress bar if it is wanted and seen, without warnings if it is to be quiet.
+    pub fn new(bar: bool, quiet: bool, checkpoints: Option<Checkpoints>) -> Self {
+        Self { bar: progress::bar(1000, bar), shown: 0.0, quiet, checkpoints }
+    }
+
+    /// Is told of each step, and ends the run if the user wants it.
+    pub fn step(&mut self, at: &Progress<'_>) -> ControlFlow<()> {
+        self.show(at);
+        let interrupted = interrupt::requested();
+        let warning = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.step(at, interrupted));
+        if let (Some(warning), false) = (warning, self.quiet) {
+            let warn = || eprintln_quietly(&format!("warning: {warning}; trying again later"));
+            self.bar.as_ref().map_or_else(warn, |bar| bar.suspend(warn));
+        }
+        if interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn show(&mut self, at: &Progress<'_>) {
+        let Some(bar) = self.bar.as_ref().filter(|_| at.seconds - self.shown > 0.1) else { return };
+        self.shown = at.seconds;
+        let found = at.latest.map_or_else(String::new, |p| {
+            format!("loss {:.4}, test accuracy {:.2} %, ", p.loss, 100.0 * p.test_accuracy)
+        });
+        let left = progress::duration(at.seconds * (1.0 - at.done) / at.done.max(1e-9));
+        bar.set_position((1000.0 * at.done) as u64);
+        bar.set_message(format!("epoch {:.1}, {found}{left} left", at.epoch));
+    }
+
+    /// Takes the bar away; what is left are the checkpoints.
+    pub fn end(mut self) -> Option<Checkpoints> {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        self.checkpoints
+    }
+}

@@ -1,0 +1,188 @@
+//! What can be known of a run from its folder: its checkpoint, its settings, its evaluations.
+
+use crate::error::CliError;
+use crate::minimize::history;
+use crate::progress::duration;
+use cbo_runs::checkpoint::{self, Checkpoint};
+use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
+use cbo_runs::store::{self, StoreError};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The settings that limit a run, and how they are said.
+const LIMITS: [(&str, &str); 5] = [
+    ("steps", "steps"),
+    ("epochs", "epochs"),
+    ("time", "time"),
+    ("max-evaluations", "evaluations"),
+    ("max-seconds", "s"),
+];
+
+/// A run as it can be seen from outside.
+pub struct Run {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Its lock and its checkpoint.
+    pub look: Look,
+    /// Its settings, keys as the flags have them.
+    pub settings: BTreeMap<String, String>,
+    /// Its evaluations in short, if it has a store.
+    pub store: Option<Result<store::Summary, StoreError>>,
+}
+
+/// Whether a folder looks like that of a run. Many programs have a `config.toml`.
+pub fn is_run(folder: &Path) -> bool {
+    folder.join(CONFIG).is_file() && [CHECKPOINT, PREVIOUS, LOG].iter().any(|name| folder.join(name).is_file())
+}
+
+impl Run {
+    /// Looks at a folder; of its evaluations, up to `failures` of the last that failed.
+    pub fn see(path: &Path, failures: usize) -> Result<Self, CliError> {
+        if path.is_dir() && !is_run(path) {
+            return Err(refused(FolderError::NotARun(path.into())));
+        }
+        let look = folder::look(path).map_err(refused)?;
+        let settings = match &look.checkpoint {
+            Some(checkpoint) => checkpoint.summary.settings.clone(),
+            None => settings_of(&path.join(CONFIG)),
+        };
+        let file = path.join(EVALUATIONS);
+        let store = file.exists().then(|| store::read(&file).and_then(|reading| reading.summary(failures)));
+        Ok(Self { path: path.into(), look, settings, store })
+    }
+
+    fn summary(&self) -> Option<&checkpoint::Summary> {
+        self.look.checkpoint.as_ref().map(|c: &Checkpoint| &c.summary)
+    }
+
+    fn evaluated(&self) -> Option<&store::Summary> {
+        self.store.as_ref()?.as_ref().ok()
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.settings.get(key).map(String::as_str).filter(|value| *value != "off")
+    }
+
+    /// The command that began it: `minimize` or `mnist`.
+    pub fn kind(&self) -> &str {
+        self.summary().map_or("minimize", |s| &s.kind)
+    }
+
+    /// What is minimised.
+    pub fn objective(&self) -> &str {
+        let said = self.summary().map(|s| s.objective.as_str());
+        said.or(self.setting("command")).or(self.setting("objective")).unwrap_or("?")
+    }
+
+    /// Number of coordinates, if known.
+    pub fn dim(&self) -> Option<usize> {
+        self.summary().map(|s| s.dim).or(self.setting("dim").and_then(|dim| dim.parse().ok()))
+    }
+
+    /// Steps taken until the checkpoint.
+    pub fn step(&self) -> u64 {
+        self.summary().map_or(0, |s| s.step)
+    }
+
+    /// Evaluations: those of the checkpoint, or more if a store has seen more since.
+    pub fn evaluations(&self) -> u64 {
+        let since = self.evaluated().map_or(0, |s| s.points);
+        self.summary().map_or(0, |s| s.evaluations).max(since)
+    }
+
+    /// The best value and where it is: of the checkpoint, or what a store has found since.
+    pub fn best(&self) -> Option<(f64, &[f64])> {
+        let kept = self.summary().and_then(|s| Some((s.best?, s.x.as_slice())));
+        let found =
+            self.evaluated().and_then(|s| s.best.as_ref()).map(|row| (row.outcome.value(), row.point.as_slice()));
+        match (kept, found) {
+            (Some(kept), Some(found)) => Some(if found.0 < kept.0 { found } else { kept }),
+            (kept, found) => kept.or(found),
+        }
+    }
+
+    /// Seconds of computing until the checkpoint.
+    pub fn seconds(&self) -> f64 {
+        self.summary().map_or(0.0, |s| s.seconds)
+    }
+
+    /// Why it ended, if it did.
+    pub fn stop(&self) -> Option<&str> {
+        self.summary()?.stop.as_deref()
+    }
+
+    /// Evaluations without a value until the checkpoint.
+    pub fn failed_evaluations(&self) -> u64 {
+        self.summary().map_or(0, |s| s.failed_evaluations)
+    }
+
+    /// Its limits, by setting.
+    pub fn limits(&self) -> BTreeMap<&'static str, &str> {
+        LIMITS.iter().filter_map(|(key, _)| Some((*key, self.setting(key)?))).collect()
+    }
+
+    /// Its limits in words.
+    pub fn budget(&self) -> String {
+        let said = |(key, word): &(&str, &str)| Some(format!("{} {word}", self.setting(key)?)).map(time_first);
+        let limits: Vec<String> = LIMITS.iter().filter_map(said).collect();
+        if limits.is_empty() { "none".into() } else { limits.join(", ") }
+    }
+
+    /// When something was last written in its folder.
+    pub fn active(&self) -> Option<SystemTime> {
+        let log = format!("{EVALUATIONS}-wal");
+        let files = [CHECKPOINT, LOG, EVALUATIONS, &log].map(|name| self.path.join(name));
+        files.iter().filter_map(|file| fs::metadata(file).and_then(|m| m.modified()).ok()).max()
+    }
+
+    /// What is wrong in its folder, if something is.
+    pub fn faults(&self) -> Vec<String> {
+        let store = self.store.as_ref().and_then(|s| s.as_ref().err()).map(ToString::to_string);
+        self.look.fault.iter().cloned().chain(store).collect()
+    }
+
+    /// Best value over evaluations, from the first checkpoint to the last.
+    pub fn curve(&self) -> Vec<(f64, f64)> {
+        let text = || fs::read_to_string(self.path.join("history.csv")).ok();
+        let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
+        let records = history::from_csv(&csv).unwrap_or_default();
+        let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
+        // A history keeps evenly spaced steps only: the last is here.
+        points.extend(self.summary().and_then(|s| Some((s.evaluations as f64, s.best?))));
+        points.retain(|(_, best)| best.is_finite());
+        points
+    }
+}
+
+/// A limit of time has its name before it.
+fn time_first(limit: String) -> String {
+    limit.strip_suffix(" time").map(|value| format!("time {value}")).unwrap_or(limit)
+}
+
+/// The settings in a file, as text; what cannot be read is not there.
+fn settings_of(file: &Path) -> BTreeMap<String, String> {
+    let table = fs::read_to_string(file).ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
+    let plain = |value: toml::Value| match value {
+        toml::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    table.into_iter().map(|(key, value)| (key, plain(value))).collect()
+}
+
+/// A folder that cannot be looked at, and what to do.
+pub fn refused(error: FolderError) -> CliError {
+    CliError::Usage(match error {
+        FolderError::Missing(_) | FolderError::NotARun(_) => {
+            format!("{error}; `cbo runs list FOLDER` shows the runs below a folder")
+        }
+        other => other.to_string(),
+    })
+}
+
+/// How long ago, in words. A clock may have been set back meanwhile.
+pub fn ago(time: SystemTime) -> String {
+    let seconds = SystemTime::now().duration_since(time).map_or(0.0, |d| d.as_secs_f64());
+    if seconds < 172_800.0 { duration(seconds) + " ago" } else { format!("{:.0} days ago", seconds / 86_400.0) }
+}

@@ -1,0 +1,223 @@
+//! Runs in folders: begun, watched, disturbed and read back.
+
+use super::{command, path, stderr};
+use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::store::{self, Row};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What must be the same in two runs of which one was disturbed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// The result, apart from seconds and threads.
+    pub result: Value,
+    /// history.csv.
+    pub history: String,
+    /// config.toml, apart from threads.
+    pub config: String,
+}
+
+impl Finished {
+    /// What a run has left in its folder.
+    pub fn read(folder: &Path) -> Self {
+        let text = |name| fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut result: Value = serde_json::from_str(&text("result.json")).expect("JSON");
+        let fields = result.as_object_mut().expect("an object");
+        assert!(fields.remove("seconds").is_some() && fields.remove("threads").is_some());
+        let config = text("config.toml");
+        let config = config.lines().filter(|line| !line.starts_with("threads = ")).collect::<Vec<_>>().join("\n");
+        Self { result, history: text("history.csv"), config }
+    }
+
+    /// A number in the result.
+    pub fn number(&self, field: &str) -> u64 {
+        self.result[field].as_u64().unwrap_or_else(|| panic!("no number {field}: {}", self.result))
+    }
+}
+
+/// The words of a line.
+pub fn line(words: &str) -> Vec<String> {
+    words.split_whitespace().map(String::from).collect()
+}
+
+/// How a program is minimised.
+pub fn minimize_program(command: &str, words: &str) -> Vec<String> {
+    [line("minimize --command"), vec![command.into()], line(words)].concat()
+}
+
+/// The program with arguments that may hold blanks.
+pub fn command_of(arguments: &[String]) -> Command {
+    command(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The arguments that begin a run in `folder`.
+pub fn beginning(arguments: &[String], folder: &Path) -> Vec<String> {
+    [arguments, &["--quiet".into(), "--out".into(), path(folder).into()]].concat()
+}
+
+/// Begins a run in `folder` and waits for its end.
+pub fn begin(arguments: &[String], folder: &Path) -> Output {
+    command_of(&beginning(arguments, folder)).output().expect("the program starts")
+}
+
+/// The arguments that go on with the run in `folder`.
+pub fn resuming(folder: &Path, words: &str) -> Vec<String> {
+    [vec!["resume".into(), path(folder).into(), "--quiet".into()], line(words)].concat()
+}
+
+/// Goes on with the run in `folder` and waits for its end.
+pub fn resume(folder: &Path, words: &str) -> Output {
+    command_of(&resuming(folder, words)).output().expect("the program starts")
+}
+
+/// Asserts that a command has succeeded in silence (apart from its result).
+pub fn assert_success(output: &Output) {
+    assert_eq!((output.status.code(), stderr(output).as_str()), (Some(0), ""));
+}
+
+/// What a command that has succeeded left in the folder of its run.
+pub fn finished(output: &Output, folder: &Path) -> Finished {
+    assert_success(output);
+    Finished::read(folder)
+}
+
+/// Starts the program without waiting for it; what it says can be read later.
+pub fn start(arguments: &[String]) -> Child {
+    spawn(command_of(arguments))
+}
+
+/// Starts a command without waiting for it.
+pub fn spawn(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Waits until something is so, and gives up after a long time.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits for the end of a program, and kills it if that takes too long.
+pub fn end_of(mut child: Child) -> Output {
+    let begin = Instant::now();
+    while child.try_wait().expect("a status").is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill().expect("killed");
+            let output = child.wait_with_output().expect("an output");
+            panic!("it does not end: {}", stderr(&output));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().expect("an output")
+}
+
+/// Sends a signal (`INT`, `TERM`) to a child of this process.
+pub fn signal(child: &Child, name: &str) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", child.id())]).status();
+    assert!(sent.expect("a shell").success());
+}
+
+/// Whether a process runs; one that only waits for its parent to take notice does not.
+pub fn is_alive(pid: u32) -> bool {
+    let ps = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().expect("ps");
+    let state = String::from_utf8_lossy(&ps.stdout).trim().to_string();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+/// The checkpoint in a folder, if there is one that can be read.
+pub fn checkpoint(folder: &Path) -> Option<Checkpoint> {
+    Checkpoint::from_bytes(&fs::read(folder.join("checkpoint.cbo")).ok()?).ok()
+}
+
+/// The evaluations that the store of a run has. Looked at in a copy, so that the run finds what it has left.
+pub fn evaluations(folder: &Path) -> Vec<Row> {
+    let copy = tempfile::tempdir().expect("a folder");
+    for name in ["evaluations.sqlite", "evaluations.sqlite-wal"] {
+        let _ = fs::copy(folder.join(name), copy.path().join(name));
+    }
+    let file = copy.path().join("evaluations.sqlite");
+    if !file.exists() {
+        return Vec::new();
+    }
+    store::read(&file).and_then(|reading| reading.rows()).expect("a store that can be read")
+}
+
+/// The files in a folder and what they hold, in order.
+pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.push((path.clone(), fs::read(&path).expect("a file")));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The names in a folder, in order.
+pub fn names(folder: &Path) -> Vec<String> {
+    cbo_runs::files::names(folder).expect("a folder")
+}
+
+/// The interpreter of Python itself, where there is one: not a wrapper around it, which may be slow.
+pub fn python() -> Option<&'static str> {
+    static PYTHON: OnceLock<Option<String>> = OnceLock::new();
+    let find = || {
+        let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+        let name = String::from_utf8(asked.stdout).ok()?.trim().to_string();
+        (asked.status.success() && !name.is_empty()).then_some(name)
+    };
+    PYTHON.get_or_init(find).as_deref()
+}
+
+/// A worker in Python, written to `folder`, as a command; none where there is no Python, which is said. `evaluate` is the
+/// body of a function of `x` that gives the value; `{"id":..,"x":[..]}` is `request` in it.
+pub fn python_worker(folder: &Path, name: &str, evaluate: &str) -> Option<String> {
+    let Some(python) = python() else {
+        eprintln!("left out: python3 is not there");
+        return None;
+    };
+    let body: String = evaluate.lines().map(|line| format!("    {line}\n")).collect();
+    let file = folder.join(name);
+    fs::write(&file, PYTHON_WORKER.replace("    BODY\n", &body)).expect("a file");
+    Some(format!("{python} -S -E {}", path(&file)))
+}
+
+/// Reads points, answers, and then notes when it did and at which point in the file that LOG names.
+const PYTHON_WORKER: &str = r#"
+import json, os, signal, subprocess, sys, time
+
+def write(descriptor, text):
+    os.write(descriptor, (text + "\n").encode())
+
+def note(name, text):
+    file = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    write(file, text)
+    os.close(file)
+
+def sphere(x):
+    return sum((v - k) ** 2 for k, v in enumerate(x, start=1))
+
+def evaluate(request, x):
+    BODY
+
+for line in sys.stdin:
+    request = json.loads(line)
+    value = evaluate(request, request["x"])
+    write(1, json.dumps({"id": request["id"], "value": value}))
+    if "LOG" in os.environ:
+        note(os.environ["LOG"], " ".join(map(repr, [time.time()] + request["x"])))
+"#;

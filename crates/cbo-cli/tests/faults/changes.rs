@@ -1,0 +1,117 @@
+//! Settings or programs that changed since: refused with the difference, unless they are meant.
+
+use crate::common::folders::{Finished, assert_success, begin, finished, line, minimize_program, resume};
+use crate::common::{assert_usage, path, stderr};
+use std::fs;
+use std::path::Path;
+
+/// Replaces a line of config.toml.
+fn set(folder: &Path, key: &str, value: &str) {
+    let file = folder.join("config.toml");
+    let text = fs::read_to_string(&file).expect("a file");
+    let mut found = 0;
+    let replaced = text.lines().map(|line| match line.strip_prefix(key) {
+        Some(rest) if rest.starts_with(" = ") => {
+            found += 1;
+            format!("{key} = {value}\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    let replaced: String = replaced.collect();
+    assert_eq!(found, 1, "{key} in {text}");
+    fs::write(file, replaced).expect("a file");
+}
+
+/// A run of ten steps, and what is in its folder.
+fn run(place: &Path) -> (std::path::PathBuf, Finished) {
+    let folder = place.join("run");
+    let arguments = line("minimize rastrigin --dim 3 --particles 30 --steps 10 --seed 14");
+    let run = finished(&begin(&arguments, &folder), &folder);
+    (folder, run)
+}
+
+#[test]
+fn a_changed_setting_is_refused_and_named() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, expected) = run(place.path());
+    let config = fs::read(folder.join("config.toml")).expect("a file");
+    let checkpoint = fs::read(folder.join("checkpoint.cbo")).expect("a file");
+    for (key, value, difference) in [
+        ("sigma", "0.5", "sigma was 3.0 and is 0.5"),
+        ("objective", "'ackley'", "objective was rastrigin and is ackley"),
+        ("dim", "4", "dim was 3 and is 4"),
+        ("seed", "15", "seed was 14 and is 15"),
+        ("particles", "31", "particles was 30 and is 31"),
+        ("dt", "0.01", "dt was 0.1 and is 0.01"),
+        ("precision", "'f32'", "precision was f64 and is f32"),
+    ] {
+        set(&folder, key, value);
+        let changed = fs::read(folder.join("config.toml")).expect("a file");
+        let output = resume(&folder, "--steps +5");
+        assert_usage(&output, &["is not the run that it was", difference, "--force"]);
+        assert_eq!(stderr(&output).lines().count(), 1);
+        assert!(fs::read(folder.join("config.toml")).expect("a file") == changed, "{key}: a file was changed");
+        assert!(fs::read(folder.join("checkpoint.cbo")).expect("a file") == checkpoint, "{key}: a file was changed");
+        fs::write(folder.join("config.toml"), &config).expect("a file");
+    }
+    assert_eq!(finished(&resume(&folder, ""), &folder), expected, "changed back, it goes on");
+}
+
+#[test]
+fn a_change_that_is_meant_is_made() {
+    for (key, value) in [("sigma", "0.5"), ("objective", "'ackley'"), ("seed", "15"), ("dt", "0.01")] {
+        let place = tempfile::tempdir().expect("a folder");
+        let (folder, before) = run(place.path());
+        set(&folder, key, value);
+        let after = finished(&resume(&folder, "--force --steps 20"), &folder);
+        assert_eq!(after.number("steps"), 20, "{key}");
+        assert!(after.history.len() > before.history.len() && after.history.starts_with(&before.history), "{key}");
+        // It is the run's own now.
+        finished(&resume(&folder, "--steps +1"), &folder);
+    }
+}
+
+#[test]
+fn a_change_that_does_not_fit_the_state_is_refused_even_so() {
+    for (key, value) in [("dim", "4"), ("particles", "31"), ("precision", "'f32'")] {
+        let place = tempfile::tempdir().expect("a folder");
+        let (folder, _) = run(place.path());
+        set(&folder, key, value);
+        let output = resume(&folder, "--force --steps +5");
+        assert_usage(&output, &["the checkpoint cannot be gone on from", key]);
+    }
+}
+
+#[test]
+fn a_changed_program_is_refused_and_named() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, script) = (place.path().join("run"), place.path().join("oneshot.sh"));
+    let sphere = "awk 'BEGIN { print ARGV[1]^2 + ARGV[2]^2 }' \"$@\"\n";
+    fs::write(&script, sphere).expect("a file");
+    let words = "--dim 2 --bounds -5,5 --particles 5 --steps 4 --seed 16";
+    let command = format!("sh {} {{x}}", path(&script));
+    let expected = finished(&begin(&minimize_program(&command, words), &folder), &folder);
+
+    fs::write(&script, format!("{sphere}# another version\n")).expect("a file");
+    let output = resume(&folder, "--steps +2");
+    assert_usage(&output, &["the contents of", path(&script), "have changed", "--force"]);
+    fs::write(&script, sphere).expect("a file");
+    assert_eq!(finished(&resume(&folder, ""), &folder), expected);
+
+    fs::copy(&script, place.path().join("other.sh")).expect("a file");
+    set(&folder, "command", &format!("'sh {} {{x}}'", path(&place.path().join("other.sh"))));
+    let output = resume(&folder, "--steps +2");
+    assert_usage(&output, &["command was sh ", "other.sh", "--force"]);
+    let run = finished(&resume(&folder, "--steps +2 --force"), &folder);
+    assert_eq!((run.number("steps"), run.number("failed_evaluations")), (6, 0));
+}
+
+#[test]
+fn limits_and_speed_may_change_freely() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, _) = run(place.path());
+    set(&folder, "steps", "12");
+    set(&folder, "threads", "3");
+    assert_success(&resume(&folder, ""));
+    assert_eq!(Finished::read(&folder).number("steps"), 12);
+}

@@ -1,0 +1,215 @@
+//! Runs that are killed again and again end as if nothing had happened, and repeat no evaluation that was kept.
+
+use crate::common::folders::{
+    Finished, assert_success, begin, beginning, checkpoint, command_of, evaluations, finished, line, minimize_program,
+    names, python_worker, resume, resuming, spawn,
+};
+use crate::common::{path, stderr};
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Kills that must hit a run.
+const KILLS: usize = 50;
+
+/// An answer that was given so long before a kill must be kept.
+const KEPT_AFTER: f64 = 1.0;
+
+/// A generator of moments (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+/// A run that is killed at random moments and gone on with, until enough kills have hit it. When it ends before that, it is
+/// begun anew in another folder.
+struct Siege<'a> {
+    place: &'a Path,
+    /// How it is begun.
+    arguments: Vec<String>,
+    undisturbed: Finished,
+    random: Random,
+    /// Lives last up to so many microseconds. Chosen from what they got done, so that the moments fit any machine.
+    longest: u64,
+    runs: usize,
+    /// Steps at which kills hit.
+    steps: Vec<Option<u64>>,
+}
+
+/// What a kill found.
+struct Kill {
+    folder: PathBuf,
+    moment: f64,
+}
+
+impl<'a> Siege<'a> {
+    fn new(place: &'a Path, arguments: Vec<String>, seed: u64) -> Self {
+        let folder = place.join("undisturbed");
+        let undisturbed = finished(&begin(&arguments, &folder), &folder);
+        Self { place, arguments, undisturbed, random: Random(seed), longest: 200_000, runs: 0, steps: Vec::new() }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.place.join(format!("run-{}", self.runs))
+    }
+
+    /// The next life; `None` if the run ended before the kill. At least `least` long.
+    fn next(&mut self, least: Duration) -> Option<Kill> {
+        let folder = self.folder();
+        let (threads, every) = (1 + self.random.below(4), ["0", "0.01", "0.1"][self.random.below(3) as usize]);
+        let is_there = folder.join("config.toml").is_file();
+        let arguments = if is_there { resuming(&folder, "") } else { beginning(&self.arguments, &folder) };
+        let more = line(&format!("--threads {threads} --checkpoint-every {every}"));
+        let mut life = command_of(&[arguments, more].concat());
+        life.env("LOG", folder.with_extension("log"));
+        let before = checkpoint(&folder).map(|c| c.summary.step);
+        let mut child = spawn(life);
+        std::thread::sleep(least + Duration::from_micros(self.random.below(self.longest)));
+        let moment = now();
+        child.kill().expect("it is ours");
+        let output = child.wait_with_output().expect("an output");
+        let after = checkpoint(&folder).map(|c| c.summary);
+        let (step, ended) = after.map_or((None, false), |s| (Some(s.step), s.stop.is_some()));
+        if ended || step >= before.map(|step| step + 20) {
+            self.longest = (self.longest * 9 / 10).max(2_000);
+        } else if step <= before {
+            self.longest = (self.longest * 6 / 5).min(2_000_000);
+        }
+        if output.status.signal() == Some(9) {
+            assert_eq!(stderr(&output), "", "a life that was killed had nothing to complain about");
+            self.steps.push(step.filter(|_| !ended));
+            return Some(Kill { folder, moment });
+        }
+        assert_success(&output);
+        self.check(&folder);
+        self.runs += 1;
+        None
+    }
+
+    /// The last life, which nobody disturbs.
+    fn end(&self) {
+        let folder = self.folder();
+        if folder.join("config.toml").is_file() {
+            assert_success(&resume(&folder, "--threads 3"));
+            self.check(&folder);
+        }
+        let inside: HashSet<u64> = self.steps.iter().flatten().copied().collect();
+        assert!(inside.len() >= KILLS / 5, "kills must hit the run at many places: {:?}", self.steps);
+    }
+
+    fn check(&self, folder: &Path) {
+        let run = Finished::read(folder);
+        assert_eq!(run.result, self.undisturbed.result);
+        assert_eq!(run.config, self.undisturbed.config);
+        assert!(run.history == self.undisturbed.history, "another history in {}", folder.display());
+        let left = names(folder);
+        assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64()
+}
+
+#[test]
+fn a_function_minimised_through_fifty_kills() {
+    let place = tempfile::tempdir().expect("a folder");
+    let words = "minimize rastrigin --dim 2 --particles 3000 --steps 150 --alpha ess:0.1 --reduction 0.3,500 --seed 11";
+    let mut siege = Siege::new(place.path(), line(words), 1);
+    while siege.steps.len() < KILLS {
+        assert!(siege.runs < 4 * KILLS, "the run is always faster than the kill");
+        siege.next(Duration::ZERO);
+    }
+    siege.end();
+}
+
+/// A point, bit by bit.
+type Point = Vec<u64>;
+
+fn bits(x: impl IntoIterator<Item = f64>) -> Point {
+    x.into_iter().map(f64::to_bits).collect()
+}
+
+/// What the workers have answered, and when; lines that a kill cut off are left out.
+fn answers(log: &Path) -> Vec<(f64, Point)> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let number = |word: &str| word.parse::<f64>().expect("a number");
+    let mut answers = Vec::new();
+    for line in whole.lines() {
+        let (time, x) = line.split_once(' ').expect("a time and a point");
+        answers.push((number(time), bits(x.split(' ').map(number))));
+    }
+    answers
+}
+
+/// The points that the store of a run has.
+fn stored(folder: &Path) -> HashSet<Point> {
+    evaluations(folder).into_iter().map(|row| bits(row.point)).collect()
+}
+
+/// Besieges a run whose worker writes a log.
+fn besiege(place: &Path, arguments: Vec<String>, seed: u64) {
+    let mut siege = Siege::new(place, arguments, seed);
+    let all = stored(&place.join("undisturbed"));
+    let (mut kept, mut read, mut in_time) = (HashSet::new(), 0, 0);
+    while siege.steps.len() < KILLS {
+        assert!(siege.runs < 2 * KILLS, "the run is always faster than the kill");
+        // Some lives are long enough for answers that must be kept.
+        let least = if siege.steps.len() % 12 == 5 { 1.05 * KEPT_AFTER } else { 0.0 };
+        let folder = siege.folder();
+        let kill = siege.next(Duration::from_secs_f64(least));
+        let answers = answers(&folder.with_extension("log"));
+        for (_, point) in &answers[read..] {
+            assert!(!kept.contains(point), "a point that the store had was evaluated again");
+        }
+        match kill {
+            Some(Kill { folder, moment }) => {
+                kept = stored(&folder);
+                for (time, point) in &answers[read..] {
+                    if *time < moment - KEPT_AFTER {
+                        in_time += 1;
+                        assert!(kept.contains(point), "an answer was lost");
+                    }
+                }
+                read = answers.len();
+            }
+            None => {
+                assert_eq!(stored(&folder), all, "the points of the undisturbed run, and no others");
+                (kept, read) = (HashSet::new(), 0);
+            }
+        }
+    }
+    siege.end();
+    assert!(in_time > 20, "too few answers were old enough to be kept: {in_time}");
+}
+
+#[test]
+fn workers_that_stay_through_fifty_kills() {
+    let place = tempfile::tempdir().expect("a folder");
+    let Some(worker) = python_worker(place.path(), "worker.py", "time.sleep(0.002)\nreturn sphere(x)") else { return };
+    let settings = "--protocol jsonl --workers 2 --dim 3 --bounds -5,5 --particles 20 --steps 60 --seed 4";
+    besiege(place.path(), minimize_program(&worker, settings), 2);
+}
+
+#[test]
+fn a_process_an_evaluation_through_fifty_kills() {
+    let place = tempfile::tempdir().expect("a folder");
+    let script = r#"
+value=$(awk 'BEGIN { for (k = 1; k < ARGC; k++) sum += (ARGV[k] - k) ^ 2; printf "%.17g\n", sum }' "$@")
+echo "$value"
+[ -z "$LOG" ] || echo "$EPOCHREALTIME $*" >> "$LOG"
+"#;
+    fs::write(place.path().join("oneshot.sh"), script).expect("a file");
+    let command = format!("bash {} {{x}}", path(&place.path().join("oneshot.sh")));
+    let settings = "--workers 2 --dim 2 --bounds -5,5 --particles 10 --steps 60 --seed 5 --precision f32";
+    besiege(place.path(), minimize_program(&command, settings), 3);
+}

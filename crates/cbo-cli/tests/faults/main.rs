@@ -1,0 +1,16 @@
+//! What runs in folders must survive, on the program itself: kills, signals, faulty workers, full disks, damaged files.
+
+#![cfg(unix)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod budget;
+mod changes;
+mod damage;
+mod disk;
+mod input;
+mod kill;
+mod locks;
+mod signals;
+mod workers;

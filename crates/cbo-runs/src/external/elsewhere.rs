@@ -1,0 +1,28 @@
+//! Workers on systems without process groups and poll: there are none.
+
+use std::ops::ControlFlow;
+
+use super::{Attempt, ExternalError, Job, Settings};
+
+/// The workers. They need a Unix system.
+#[derive(Debug)]
+pub struct Workers {}
+
+impl Workers {
+    /// Fails.
+    pub fn start(settings: &Settings) -> Result<Self, ExternalError> {
+        settings.check()?;
+        Err(ExternalError::Unsupported)
+    }
+
+    /// Fails.
+    pub fn evaluate(&mut self, _: &[Job], _: &mut dyn FnMut(Attempt) -> ControlFlow<()>) -> Result<(), ExternalError> {
+        Err(ExternalError::Unsupported)
+    }
+
+    /// Does nothing.
+    pub fn stop(self) {}
+}
+
+/// Does nothing.
+pub fn kill_all() {}

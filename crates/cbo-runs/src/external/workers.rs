@@ -1,0 +1,174 @@
+//! The workers: a thread each, with a process of its own.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::guard::Guard;
+use super::poll::{Bell, bell};
+use super::process::Licence;
+use super::queue::{Queue, Report, Task};
+use super::{Attempt, ExternalError, Job, Outcome, Program, Protocol, Settings, oneshot, persistent};
+
+pub use super::process::kill_all;
+
+/// Workers that evaluate points with an external program. Dropping them ends their processes.
+#[derive(Debug)]
+pub struct Workers {
+    settings: Settings,
+    licence: Licence,
+    /// None while they evaluate, and after an evaluation that was stopped.
+    crew: Option<Crew>,
+}
+
+impl Workers {
+    /// Checks the settings and starts the threads. Processes are started when there is something to evaluate.
+    pub fn start(settings: &Settings) -> Result<Self, ExternalError> {
+        settings.check()?;
+        let licence = Licence::new();
+        Ok(Self { settings: settings.clone(), licence, crew: Some(Crew::start(settings, licence)?) })
+    }
+
+    /// Evaluates all jobs, several at once, and returns when each has had its last attempt: one that came to an answer,
+    /// or the last of the retries. At least one is made of each, also if the job says that many have been.
+    ///
+    /// `finished` is told of each attempt as it ends, on this thread. If it breaks off, workers that are busy are ended,
+    /// and the evaluation returns [`ExternalError::Stopped`]; another one may follow.
+    ///
+    /// A coordinate that is not finite is not shown to the program: it counts as an answer without a value.
+    pub fn evaluate(
+        &mut self,
+        jobs: &[Job],
+        finished: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
+    ) -> Result<(), ExternalError> {
+        // Whatever leaves this function early ends the crew, so that no late answer can reach another evaluation.
+        let crew = match self.crew.take() {
+            Some(crew) => crew,
+            None => Crew::start(&self.settings, self.licence)?,
+        };
+        let (good, bad): (Vec<&Job>, Vec<&Job>) = jobs.iter().partition(|job| job.x.iter().all(|v| v.is_finite()));
+        let mut left = good.len();
+        crew.queue.add(good.into_iter().map(Task::new));
+        for job in bad {
+            let outcome = Outcome::NoValue("a coordinate of the point is not finite".into());
+            if finished(Task::new(job).finished(outcome, 0.0, String::new())).is_break() {
+                return Err(ExternalError::Stopped);
+            }
+        }
+        while left > 0 {
+            let Ok(Report::Finished(attempts)) = crew.reports.recv() else { return Err(ExternalError::Stopped) };
+            for (task, attempt) in attempts {
+                let again = attempt.outcome.may_be_retried() && task.attempt <= self.settings.retries;
+                if finished(attempt).is_break() {
+                    return Err(ExternalError::Stopped);
+                }
+                match again {
+                    true => crew.queue.add([Task { attempt: task.attempt + 1, ..task }]),
+                    false => left -= 1,
+                }
+            }
+        }
+        self.crew = Some(crew);
+        Ok(())
+    }
+
+    /// Ends all workers and everything that they started. Those that speak jsonl find their stdin closed, and have
+    /// 200 milliseconds to end by themselves.
+    pub fn stop(self) {}
+}
+
+/// The threads of the workers. Dropping them ends them.
+#[derive(Debug)]
+struct Crew {
+    queue: Arc<Queue>,
+    reports: Receiver<Report>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    fn start(settings: &Settings, licence: Licence) -> Result<Self, ExternalError> {
+        let refused = |number: usize| {
+            let workers = settings.workers;
+            move |source: io::Error| ExternalError::Threads { worker: number + 1, workers, source }
+        };
+        let (mut bells, mut buttons) = (Vec::new(), Vec::new());
+        for number in 0..settings.workers {
+            let (bell, button) = bell().map_err(refused(number))?;
+            bells.push(bell);
+            buttons.push(button);
+        }
+        let (sender, reports) = channel();
+        let guard = Arc::new(Guard::start());
+        let mut crew = Self { queue: Arc::new(Queue::new(buttons)), reports, threads: Vec::new() };
+        for (number, bell) in bells.into_iter().enumerate() {
+            let worker = Worker {
+                number,
+                program: settings.program.clone(),
+                timeout: settings.timeout,
+                queue: Arc::clone(&crew.queue),
+                bell,
+                reports: sender.clone(),
+                licence,
+                guard: Arc::clone(&guard),
+            };
+            let thread = thread::Builder::new().name(format!("cbo-worker-{number}"));
+            crew.threads.push(thread.spawn(move || worker.work()).map_err(refused(number))?);
+        }
+        Ok(crew)
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.queue.stop();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread of a worker needs.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) number: usize,
+    pub(super) program: Program,
+    pub(super) timeout: Option<Duration>,
+    pub(super) queue: Arc<Queue>,
+    pub(super) bell: Bell,
+    pub(super) reports: Sender<Report>,
+    pub(super) licence: Licence,
+    pub(super) guard: Arc<Guard>,
+}
+
+impl Worker {
+    fn work(self) {
+        match self.program.protocol() {
+            Protocol::Args | Protocol::Json => oneshot::work(&self),
+            Protocol::Jsonl => persistent::work(&self),
+        }
+    }
+
+    /// Tells the calling thread of attempts.
+    pub(super) fn report(&self, attempts: Vec<(Task, Attempt)>) {
+        // Nobody listens when the evaluation was stopped; then it is time to end anyway.
+        let _ = self.reports.send(Report::Finished(attempts));
+    }
+
+    /// Waits a little after so many failures to start a program in a row, longer with each, 100 milliseconds at most.
+    pub(super) fn back_off(&self, failures: u32) {
+        if failures > 0 {
+            let pause = Duration::from_millis(5 << (failures - 1).min(5));
+            self.bell.listen(Some(pause.min(Duration::from_millis(100))));
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // However the thread ends, the calling thread must not wait for it.
+        let _ = self.reports.send(Report::Gone);
+    }
+}

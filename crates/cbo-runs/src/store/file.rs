@@ -1,0 +1,172 @@
+//! The SQLite file: how it is made, recognised and refused.
+
+use super::StoreError;
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// The version that this program writes.
+pub const VERSION: i64 = 1;
+
+/// "cboE" in the header of the file: evaluations of cbo.
+const APPLICATION: i64 = 0x6362_6f45;
+
+/// How long to wait for a program that has the file locked.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of the smallest SQLite database: one page.
+const SMALLEST: u64 = 512;
+
+// `value` has no type of its own: a column of type REAL would lose the sign of -0.0.
+const SCHEMA: &str = "
+CREATE TABLE evaluations(
+    id INTEGER PRIMARY KEY,  -- in the order in which they finished
+    point TEXT NOT NULL,     -- JSON: [0.5,-1.0]
+    value,                   -- REAL; Inf for an infeasible point, NULL for a failure
+    status TEXT NOT NULL,    -- ok, infeasible, no-value, timeout, died, garbage, not-started
+    message TEXT NOT NULL,   -- what is to be said of a failure
+    seconds REAL NOT NULL,   -- from handing the point over to the answer
+    attempt INTEGER NOT NULL,-- 1 for the first
+    finished TEXT NOT NULL,  -- ISO time, UTC
+    stderr TEXT NOT NULL     -- the end of what the program wrote there meanwhile
+);";
+
+/// Opens the store for writing, or makes it.
+pub fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    check_kind(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let failed = |e: Error| told(path, "opened", &e);
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    // An empty file is what is left if the program was killed right after making it.
+    if is_blank(&connection).map_err(failed)? {
+        make(&connection).map_err(|e| told(path, "written", &e))?;
+    }
+    recognise(&connection, path)?;
+    let prepare = || {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+    };
+    match prepare().map_err(|e| told(path, "written", &e))?.as_str() {
+        "ok" => Ok(connection),
+        reason => Err(StoreError::Corrupt { path: path.into(), reason: reason.replace('\n', " ") }),
+    }
+}
+
+/// Opens the store for reading only; `None` if it has nothing in it yet.
+pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Missing(path.into()));
+    }
+    check_kind(path)?;
+    let failed = |e: Error| told(path, "opened", &e);
+    // Not opened read-only, so that SQLite takes away its side files when the last one closes; where the file is
+    // write-protected, SQLite opens it read-only by itself.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let denied = |e: &Error| matches!(code(e), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
+    if has_no_log(path) && is_blank(&connection).is_err_and(|e| denied(&e)) {
+        // On a read-only disk SQLite cannot make the index of its log; where there is no log, none is needed.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        connection = Connection::open_with_flags(immutable(path), flags).map_err(failed)?;
+    }
+    connection.pragma_update(None, "query_only", true).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    if is_blank(&connection).map_err(failed)? {
+        return Ok(None);
+    }
+    recognise(&connection, path)?;
+    Ok(Some(connection))
+}
+
+/// Whether all that was committed is in the file itself.
+fn has_no_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+}
+
+/// The address of a file that nobody writes to.
+fn immutable(path: &Path) -> String {
+    let mut address = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => address.push(char::from(*byte)),
+            other => address += &format!("%{other:02x}"),
+        }
+    }
+    address + "?immutable=1"
+}
+
+/// Only files, and none that SQLite would take for an empty one and write over. Their content is SQLite's to look at: a
+/// second handle, once closed, would take away its locks.
+fn check_kind(path: &Path) -> Result<(), StoreError> {
+    let reason = match std::fs::metadata(path) {
+        Ok(there) if !there.is_file() => "it is there and is no file",
+        Ok(there) if (1..SMALLEST).contains(&there.len()) => "it is too short for a SQLite database",
+        _ => return Ok(()),
+    };
+    Err(StoreError::NotAStore { path: path.into(), reason: reason.into() })
+}
+
+fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables == 0 && number(connection, "application_id")? == 0 && number(connection, "user_version")? == 0)
+}
+
+/// All in one transaction, before the file is switched to WAL: at any moment it is blank or complete.
+fn make(connection: &Connection) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, pragma, |row| row.get(0))
+}
+
+fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |e: Error| told(path, "opened", &e);
+    if number(connection, "application_id").map_err(failed)? != APPLICATION {
+        let reason = "it is a SQLite database of something else".into();
+        return Err(StoreError::NotAStore { path: path.into(), reason });
+    }
+    match number(connection, "user_version").map_err(failed)? {
+        VERSION => check_length(path, number(connection, "page_size").map_err(failed)?),
+        found if found > VERSION => Err(StoreError::Newer { path: path.into(), found }),
+        found => Err(StoreError::Corrupt { path: path.into(), reason: format!("it has the version {found}") }),
+    }
+}
+
+/// SQLite fills up a last page that is cut off with zeros and is content; with a log beside it, it may be right to.
+fn check_length(path: &Path, page: i64) -> Result<(), StoreError> {
+    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+    if has_no_log(path) && !bytes.is_multiple_of(page.unsigned_abs().max(1)) {
+        return Err(StoreError::Corrupt { path: path.into(), reason: "its end is missing".into() });
+    }
+    Ok(())
+}
+
+fn code(error: &Error) -> Option<ErrorCode> {
+    error.sqlite_error_code()
+}
+
+/// What SQLite says, in words that say what to do.
+pub fn told(path: &Path, action: &'static str, error: &Error) -> StoreError {
+    let (path, reason) = (path.to_path_buf(), error.to_string());
+    match code(error) {
+        Some(ErrorCode::NotADatabase) => {
+            StoreError::NotAStore { path, reason: "it is not a SQLite database, or its beginning is damaged".into() }
+        }
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path, reason },
+        Some(ErrorCode::DiskFull) => StoreError::Full(path),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            StoreError::Denied { path, action, reason }
+        }
+        _ => StoreError::Other { path, reason },
+    }
+}

@@ -1,0 +1,76 @@
+//! The thread that writes: all rows that wait become one transaction.
+
+use super::{Row, StoreError, file, point};
+use rusqlite::{Connection, named_params};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, OnceLock};
+
+/// Rows in a transaction at most, so that readers see news and the log of the database stays short.
+const GROUP: usize = 4096;
+
+const INSERT: &str = "INSERT INTO evaluations(point, value, status, message, seconds, attempt, finished, stderr) \
+                      VALUES (:point, :value, :status, :message, :seconds, :attempt, :finished, :stderr)";
+
+/// What the writer is told.
+pub enum Message {
+    /// To write this row.
+    Row(Box<Row>),
+    /// To answer when all rows before this are on the disk.
+    Flush(SyncSender<()>),
+}
+
+/// The only one that writes to the file.
+pub struct Writer {
+    pub connection: Connection,
+    pub path: PathBuf,
+    pub messages: Receiver<Message>,
+    pub failure: Arc<OnceLock<StoreError>>,
+}
+
+impl Writer {
+    /// Writes until nobody can send any more, or until the first failure, which it leaves behind.
+    pub fn run(self) {
+        while let Ok(first) = self.messages.recv() {
+            let mut flushed = Vec::new();
+            if let Err(error) = self.commit(first, &mut flushed) {
+                // Before the queue ends: whoever finds it ended looks for the reason.
+                let _ = self.failure.set(file::told(&self.path, "written", &error));
+                return;
+            }
+            for done in flushed {
+                // Whoever asked may have gone.
+                let _ = done.send(());
+            }
+        }
+    }
+
+    /// One transaction with all rows that wait.
+    fn commit(&self, first: Message, flushed: &mut Vec<SyncSender<()>>) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        let mut insert = transaction.prepare(INSERT)?;
+        let others = std::iter::from_fn(|| self.messages.try_recv().ok()).take(GROUP);
+        for message in std::iter::once(first).chain(others) {
+            let row = match message {
+                Message::Row(row) => row,
+                Message::Flush(done) => {
+                    flushed.push(done);
+                    break; // nobody who waits should wait for rows that come later
+                }
+            };
+            let value = row.outcome.value();
+            insert.execute(named_params! {
+                ":point": point::to_text(&row.point),
+                ":value": (!value.is_nan()).then_some(value),
+                ":status": row.outcome.status(),
+                ":message": row.outcome.message(),
+                ":seconds": row.seconds,
+                ":attempt": row.attempt,
+                ":finished": row.finished,
+                ":stderr": row.stderr,
+            })?;
+        }
+        drop(insert);
+        transaction.commit()
+    }
+}

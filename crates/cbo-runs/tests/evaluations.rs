@@ -1,0 +1,89 @@
+//! A program as the engine's objective: what is known is not evaluated again, and what fails is counted right.
+
+#![cfg(unix)]
+
+use cbo::{Objective, Rows, StepContext};
+use cbo_runs::evaluations::{CutOff, Evaluations, Progress};
+use cbo_runs::external::{Program, Protocol, Settings};
+use cbo_runs::store::Store;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A program that notes every point it is given, then does what `body` says.
+fn program(folder: &Path, body: &str) -> Settings {
+    let script = folder.join("program.sh");
+    fs::write(&script, format!("echo \"$@\" >> {}/log\n{body}\n", folder.display())).expect("a script");
+    let text = format!("sh {} {{x}}", script.display());
+    Settings::new(Program::parse(&text, Protocol::Args).expect("a command"))
+}
+
+fn noted(folder: &Path) -> Vec<String> {
+    fs::read_to_string(folder.join("log")).unwrap_or_default().lines().map(String::from).collect()
+}
+
+fn energies(evaluations: &Evaluations, rows: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; rows.len()];
+    evaluations.energies(StepContext::default(), Rows::new(rows, 1), &mut out).expect("energies");
+    out
+}
+
+#[test]
+fn no_point_is_evaluated_twice() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let settings = program(folder, "echo \"$1\"");
+    let store = || Some(Store::open(&folder.join("store")).expect("a store"));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    let evaluations = Evaluations::start(1, &settings, store()).expect("workers");
+    let evaluations = evaluations.with_listener(Box::new(move |at: Progress| told.lock().expect("a list").push(at)));
+    // 0.0 and -0.0 are different points, and a point that is there twice is one.
+    assert_eq!(energies(&evaluations, &[1.5, 2.0, 1.5, 0.0, -0.0]), [1.5, 2.0, 1.5, 0.0, 0.0]);
+    assert_eq!(noted(folder), ["1.5", "2.0", "0.0", "-0.0"]);
+    assert_eq!(*seen.lock().expect("a list"), [1, 2, 3, 4].map(|done| Progress { done, all: 4 }));
+    assert_eq!(energies(&evaluations, &[2.0, 3.0]), [2.0, 3.0]);
+    drop(evaluations);
+    let again = Evaluations::start(1, &settings, store()).expect("workers");
+    assert_eq!(energies(&again, &[3.0, 4.0, 1.5]), [3.0, 4.0, 1.5]);
+    assert_eq!(noted(folder), ["1.5", "2.0", "0.0", "-0.0", "3.0", "4.0"]);
+}
+
+#[test]
+fn failures_are_tried_again_and_remembered() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let mut settings = program(folder, "echo no mesh >&2; exit 3");
+    settings.retries = 2;
+    let store = || Some(Store::open(&folder.join("store")).expect("a store"));
+    let evaluations = Evaluations::start(1, &settings, store()).expect("workers");
+    assert!(energies(&evaluations, &[1.0])[0].is_nan());
+    assert_eq!(noted(folder).len(), 3);
+    assert_eq!(evaluations.last_failure().expect("a failure"), "died: exit code 3; its stderr ends: no mesh");
+    drop(evaluations);
+    // Known to fail; with more retries, the attempts before count.
+    assert!(energies(&Evaluations::start(1, &settings, store()).expect("workers"), &[1.0])[0].is_nan());
+    assert_eq!(noted(folder).len(), 3);
+    settings.retries = 4;
+    assert!(energies(&Evaluations::start(1, &settings, store()).expect("workers"), &[1.0])[0].is_nan());
+    assert_eq!(noted(folder).len(), 5);
+}
+
+#[test]
+fn a_worker_that_dies_with_us_is_no_failure_of_its_point() {
+    let place = tempfile::tempdir().expect("a folder");
+    let settings = program(place.path(), "kill -TERM $$");
+    let path = place.path().join("store");
+    let evaluations = Evaluations::start(1, &settings, Some(Store::open(&path).expect("a store"))).expect("workers");
+    let evaluations = evaluations.with_ending(|| true);
+    let fault = evaluations.energies(StepContext::default(), Rows::new(&[1.0], 1), &mut [0.0]).expect_err("cut off");
+    assert!(fault.source.expect("a source").is::<CutOff>());
+    drop(evaluations);
+    let store = Store::open(&path).expect("a store");
+    assert_eq!(store.known(&[1.0]), None);
+    // While nobody ends us, it is one.
+    let evaluations = Evaluations::start(1, &settings, Some(store)).expect("workers").with_ending(|| false);
+    assert!(energies(&evaluations, &[1.0])[0].is_nan());
+    drop(evaluations);
+    assert!(Store::open(&path).expect("a store").known(&[1.0]).is_some());
+}
