@@ -66,13 +66,15 @@ models:
 	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes. What it finds belongs in tests/corpus.
-fuzz: CORPUS := $(CURDIR)/crates/cbo-problems/tests/corpus
 fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
+fuzz: READERS := cbo-problems/idx cbo-problems/network cbo-problems/model cbo-runs/checkpoint cbo-runs/state cbo-runs/answer \
+  cbo-cli/config cbo-cli/history cbo-cli/film
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --version 0.13.2
-	@for target in idx network model; do mkdir -p $(FOUND)/corpus/$$target && \
-	  $(CARGO) fuzz run --fuzz-dir crates/cbo-problems/fuzz --target-dir $(FOUND) --sanitizer none --debug-assertions \
-	    $$target $(FOUND)/corpus/$$target $(CORPUS)/$$target -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; \
+	@for reader in $(READERS); do crate=crates/$${reader%/*}; target=$${reader#*/}; mkdir -p $(FOUND)/corpus/$$target && \
+	  $(CARGO) fuzz run --fuzz-dir $$crate/fuzz --target-dir $(FOUND) --sanitizer none --debug-assertions \
+	    $$target $(FOUND)/corpus/$$target $(CURDIR)/$$crate/tests/corpus/$$target \
+	    -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; \
 	done
 
 bench:

@@ -49,7 +49,7 @@ fn arrived(signal: u8) {
     }
     if TALKING.load(Ordering::Relaxed) {
         let words =
-            "the step is being finished; a second Ctrl-C ends the program at once, and no finished evaluation is lost";
+            "the step is being finished; a second signal ends the program at once, and no finished evaluation is lost";
         crate::minimize::eprintln_quietly(words);
     }
 }

@@ -19,7 +19,7 @@ The result is the one that an undisturbed run would have had, bit by bit, with a
 
 /// Arguments of `cbo resume`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct ResumeArgs {
     /// The folder of the run: what --out was
     #[arg(value_name = "FOLDER")]
@@ -31,7 +31,7 @@ pub struct ResumeArgs {
     #[arg(long, alias = "max-evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub evaluations: Option<Budget<u64>>,
     /// A new end time of the dynamics, or how much more (+T)
-    #[arg(long, value_name = "T|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
+    #[arg(long, value_name = "T|+MORE", value_parser = values::number_budget, conflicts_with = "steps", help_heading = "When to stop")]
     pub time: Option<Budget<f64>>,
     /// A new limit of seconds, those before counted, or how many more (+S)
     #[arg(long, alias = "max-seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]

@@ -135,11 +135,24 @@ fn a_folder_gets_everything_and_the_model_evaluates_to_the_same() {
     let shown = words(&format!("mnist eval {} --quiet", path(&model)));
     assert!(stdout(&shown).contains(&format!("test accuracy {:.2} % of 500 images", 100.0 * accuracy)));
 
-    // The folder may be used again, by a run and by nothing else.
-    train(&format!("--out {}", path(&out)));
-    fs::write(out.join("thesis.tex"), "").expect("a file");
-    let refused = words(&format!("{SHORT} --out {}", path(&out)));
-    assert_usage(&refused, &["is not the folder of a training run", "choose an empty or a new folder"]);
+    // What repeats the run.
+    let again = folder.path().join("again");
+    let config =
+        format!("mnist train --config {} --quiet --json --out {}", path(&out.join("config.toml")), path(&again));
+    assert_eq!(untimed(object(&words(&config))), result);
+    assert_eq!(fs::read(again.join("model.safetensors")).expect("a model"), read("model.safetensors"));
+    assert_eq!(fs::read(again.join("config.toml")).expect("settings"), read("config.toml"));
+
+    // A run is not overwritten unless that is meant, and then it is set aside; other files are never touched.
+    assert_usage(&words(&format!("{SHORT} --out {}", path(&out))), &["holds a run already", "cbo resume", "--force"]);
+    let before = read("model.safetensors");
+    train(&format!("--force --out {}", path(&out)));
+    assert_eq!(read("replaced-1/model.safetensors"), before);
+    let thesis = folder.path().join("thesis");
+    fs::create_dir(&thesis).expect("a folder");
+    fs::write(thesis.join("thesis.tex"), "").expect("a file");
+    let refused = words(&format!("{SHORT} --force --out {}", path(&thesis)));
+    assert_usage(&refused, &["thesis.tex", "is not the folder of a run", "choose an empty or a new folder"]);
 }
 
 /// A data set of its own folder: the subset's own files, as gzip and unpacked by the reader.

@@ -5,7 +5,7 @@ use crate::files::{self, write_keeping, write_whole};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The settings of the run, which repeat it.
 pub const CONFIG: &str = "config.toml";
@@ -23,6 +23,9 @@ pub const EVALUATIONS: &str = "evaluations.sqlite";
 pub const LOG: &str = "log.txt";
 /// Held by the process that uses the folder.
 const LOCK: &str = "lock";
+/// How often, and after how long, a lock that is held is asked for again.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(20);
 /// How folders begin that hold a run which was replaced.
 const REPLACED: &str = "replaced-";
 
@@ -136,7 +139,16 @@ impl Folder {
         let file = path.join(LOCK);
         let mut lock =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(fault(path))?;
-        match lock.try_lock() {
+        let mut locked = lock.try_lock();
+        for _ in 0..LOOKS {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            // Somebody may just be looking.
+            std::thread::sleep(LOOK);
+            locked = lock.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(&file).map_or_else(String::new, |pid| format!(" (process {pid})"));
@@ -341,7 +353,6 @@ pub fn timestamp(time: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::checkpoint::Summary;
-    use std::time::Duration;
 
     fn at(step: u64) -> Checkpoint {
         Checkpoint { summary: Summary { step, ..Summary::default() }, ..Checkpoint::default() }

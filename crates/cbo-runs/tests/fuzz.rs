@@ -11,7 +11,7 @@ use std::ops::Range;
 
 #[test]
 fn checkpoints() {
-    let format = Format { change: change_checkpoint, seal: |bytes| checks::seal_checkpoint(bytes) };
+    let format = Format { changes: 400, change: change_checkpoint, seal: |bytes| checks::seal_checkpoint(bytes) };
     let accepted = fuzz("checkpoint", checks::checkpoint, &format);
     // Changes that only ever destroy would test little.
     assert!(accepted > 100, "{accepted}");
@@ -19,7 +19,7 @@ fn checkpoints() {
 
 #[test]
 fn states() {
-    let format = Format { change: change_state, seal: |bytes| checks::seal_state(bytes) };
+    let format = Format { changes: 400, change: change_state, seal: |bytes| checks::seal_state(bytes) };
     let accepted = fuzz("state", checks::state, &format);
     assert!(accepted > 100, "{accepted}");
 }
@@ -56,7 +56,7 @@ fn answers() {
         "é",
         "\u{1b}[2J",
     ];
-    let format = Format { change: |random, bytes| random.insert(&PIECES, bytes), seal: |_| () };
+    let format = Format { changes: 400, change: |random, bytes| random.insert(&PIECES, bytes), seal: |_| () };
     let accepted = fuzz("answer", checks::answer, &format);
     assert!(accepted > 100, "{accepted}");
 }
@@ -85,6 +85,7 @@ fn change_checkpoint(random: &mut Random, bytes: &mut Vec<u8>) {
         "\\ud800",
         "\n",
     ];
+    const NUMBERS: [&str; 7] = ["0", "1", "-1", "0.5", "null", "1e308", "18446744073709551615"];
     let copy = |(name, contents): (Range<usize>, Range<usize>)| (bytes[name].to_vec(), bytes[contents].to_vec());
     let mut sections: Vec<(Vec<u8>, Vec<u8>)> = checks::sections(bytes).into_iter().map(copy).collect();
     if sections.is_empty() {
@@ -98,7 +99,8 @@ fn change_checkpoint(random: &mut Random, bytes: &mut Vec<u8>) {
         3 => sections[place].0 = random.of(&["summary", "state", "history", "film", "", "\u{e9}"]).into(),
         4 => sections[place].1 = sections[other].1.clone(),
         _ if sections[place].0 == b"state" => change_state(random, &mut sections[place].1),
-        _ => random.insert(&PIECES, &mut sections[place].1),
+        5 => random.insert(&PIECES, &mut sections[place].1),
+        _ => random.replace_number(&NUMBERS, &mut sections[place].1),
     }
     bytes.truncate(12);
     bytes.extend((sections.len() as u32).to_le_bytes());

@@ -163,8 +163,8 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     }
     if from.is_none() {
         folder.set_checkpoints_aside().map_err(refused)?;
+        write_settings(&folder, &task, false)?;
     }
-    write_settings(&folder, &task, false)?;
     folder.log(&match &from {
         Some(from) => format!("goes on at step {} with cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
@@ -255,6 +255,10 @@ where
     let (options, config, dim) = (&args.run, &task.config, task.dim());
     let progress = Progress::new(config, dim, !options.json() && !options.quiet());
     let target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
+    if let (Some(keeper), Some(_)) = (&keeper, from) {
+        // Not before: a run that is refused, for its store perhaps, keeps the limits that it had.
+        write_settings(keeper.folder(), task, false)?;
+    }
     let drawn = args.plot.is_some() || args.out.is_some();
     let history = (drawn || args.history.is_some()).then(|| {
         let history = History::new(HISTORY);
@@ -286,6 +290,9 @@ where
             checkpoints.log(&format!("failed: {message}"));
         }
     })?;
+    if let (Some(checkpoints), Some(from)) = (&mut watch.checkpoints, from) {
+        checkpoints.conclude(from, report.stop);
+    }
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
     if let (Some(certificate), Some(folder), Some(problem)) =
         (&mut watch.certificate, args.certificate_folder(), target.function())

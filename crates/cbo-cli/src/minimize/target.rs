@@ -10,13 +10,13 @@ pub enum Target {
     /// A benchmark function.
     Function(Box<Problem>),
     /// A program, in words, and its workers.
-    Program(String, Evaluations),
+    Program(String, Box<Evaluations>),
 }
 
 impl Target {
     /// The program of `spec`, evaluated by `evaluations`.
     pub fn program(spec: &CommandSpec, evaluations: Evaluations) -> Self {
-        Self::Program(spec.settings.program.text().to_string(), evaluations)
+        Self::Program(spec.settings.program.text().to_string(), Box::new(evaluations))
     }
 
     /// The function, if it is one.
@@ -51,7 +51,7 @@ where
     fn dim(&self) -> usize {
         match self {
             Self::Function(problem) => problem.dim(),
-            Self::Program(_, evaluations) => Objective::<T>::dim(evaluations),
+            Self::Program(_, evaluations) => Objective::<T>::dim(&**evaluations),
         }
     }
 
@@ -65,7 +65,7 @@ where
     fn grouping(&self) -> Grouping {
         match self {
             Self::Function(problem) => Objective::<T>::grouping(&**problem),
-            Self::Program(_, evaluations) => Objective::<T>::grouping(evaluations),
+            Self::Program(_, evaluations) => Objective::<T>::grouping(&**evaluations),
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Checkpoints {
     summary: Summary,
     /// Whether none was written yet.
     first: bool,
+    /// Whether the last one was.
+    ended: bool,
     quiet: bool,
     /// Why the last one could not be written.
     pub fault: Option<FolderError>,
@@ -52,7 +54,17 @@ impl Checkpoints {
             files: task.files(),
             ..Summary::default()
         };
-        Self { keeper, summary, first: true, quiet, fault: None }
+        Self { keeper, summary, first: true, ended: false, quiet, fault: None }
+    }
+
+    /// Writes the last checkpoint of a run that was at its end when it was taken up, of which no observer is told: killed just before
+    /// that, for example.
+    pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {
+        if !self.ended {
+            let Summary { cbo, settings, files, .. } = self.summary.clone();
+            let summary = Summary { cbo, settings, files, stop: Some(stop.name().into()), ..from.summary.clone() };
+            self.fault = self.keeper.finish(&Checkpoint { summary, ..from.clone() }).err();
+        }
     }
 
     /// Writes a line to the log of the run.
@@ -64,12 +76,16 @@ impl Checkpoints {
 impl Watch<'_> {
     /// The run at this step, which ends it if there is a reason.
     fn checkpoint<T: Scalar>(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
+        let mut x: Vec<f64> = step.best.x.iter().map(|x| x.to_f64()).collect();
+        if x.iter().any(|x| !x.is_finite()) {
+            x.clear(); // JSON has no word for it
+        }
         let summary = Summary {
             step: step.step,
             evaluations: step.evaluations,
             failed_evaluations: step.failed_evaluations,
             best: Some(step.best.value).filter(|value| value.is_finite()),
-            x: step.best.x.iter().map(|x| x.to_f64()).collect(),
+            x,
             seconds: step.seconds,
             stop: stop.map(String::from),
             ..summary.clone()
@@ -134,6 +150,7 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
         let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
+        checkpoints.ended = true;
         checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step, step.best.value));
         self.checkpoints = Some(checkpoints);
     }

@@ -26,7 +26,8 @@ pub struct EvalArgs {
     /// The model that `cbo mnist train --out` wrote
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
-    /// A folder with the four IDX files, plain or gzip [default: what cbo mnist fetch got, else the built-in subset]
+    /// A folder with the four IDX files, plain or gzip; `fetched` or `built-in` for one of these alone [default: what cbo
+    /// mnist fetch got, else the built-in subset]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Which of the fetched data sets to use

@@ -20,6 +20,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use super::settings::described;
+
 const EXAMPLES: &str = "\
 Examples:
   cbo mnist train                                       # LeNet-1 on the images at hand, a few seconds on the built-in ones
@@ -238,18 +240,48 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     interrupt::listen();
     let task = Task::new(args.clone())?;
     let training = task.training()?;
-    let checkpoints = match &args.out {
-        Some(path) => {
-            let folder = Folder::create(path, args.force).map_err(unusable)?;
-            folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
-            folder.log(&format!("cbo {} begins to train", env!("CARGO_PKG_VERSION")));
-            Some(Checkpoints::new(folder, task.every, task.summary(), None))
-        }
+    let folder = match &args.out {
+        Some(path) => Some(Folder::create(path, args.force).map_err(unusable)?),
         None => None,
     };
+    if let Some(folder) = &folder {
+        folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
+    }
+    begin(&task, training, folder)
+}
+
+/// Trains from the beginning, with checkpoints if there is a folder.
+fn begin(task: &Task, training: Training<'_>, folder: Option<Folder>) -> Result<(), CliError> {
+    let checkpoints = folder.map(|folder| {
+        folder.log(&format!("cbo {} begins to train", env!("CARGO_PKG_VERSION")));
+        Checkpoints::new(folder, task.every, task.summary(), None)
+    });
     let mut watch = task.watch(checkpoints);
     let outcome = training.run(|at| watch.step(&at));
     task.finish(watch, outcome)
+}
+
+/// Whether the folder holds a training run, as its settings say: there may be no checkpoint yet.
+pub fn is_training(folder: &Folder) -> bool {
+    let text = std::fs::read_to_string(folder.file(CONFIG)).unwrap_or_default();
+    text.lines().any(|line| line.trim_start().starts_with("network"))
+}
+
+/// Begins a training run again that was cut off before its first checkpoint.
+pub fn begin_again(given: &ResumeArgs, folder: Folder) -> Result<(), CliError> {
+    interrupt::listen();
+    let task = Task::new(resumed_args(given, &folder)?)?;
+    let training = task.training()?;
+    rewrite(given, &task, &folder)?;
+    begin(&task, training, Some(folder))
+}
+
+/// Keeps what was given to `cbo resume` for the next time.
+fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliError> {
+    if given.epochs.is_none() && given.threads.is_none() && given.checkpoint_every.is_none() {
+        return Ok(());
+    }
+    folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)
 }
 
 /// Goes on with a training run.
@@ -257,20 +289,17 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
     interrupt::listen();
     let task = Task::new(resumed_args(given, &folder)?)?;
     let training = task.training()?;
+    let summary = task.summary();
+    if !given.force {
+        settings::check_same(&folder.file(CONFIG), &from.summary, &summary)?;
+    }
     let (done, epoch) = (from.summary.step, training.epoch_steps());
     if task.settings.epochs.saturating_mul(epoch) < done {
         let remedy = format!("the run is past that; give at least {}", done.div_ceil(epoch));
         return Err(CliError::setting("epochs", task.settings.epochs, remedy));
     }
-    let file = folder.file(CONFIG);
-    let summary = task.summary();
-    if !given.force {
-        settings::check_same(&file, &from.summary, &summary)?;
-    }
     let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
-    if given.epochs.is_some() || given.threads.is_some() || given.checkpoint_every.is_some() {
-        folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
-    }
+    rewrite(given, &task, &folder)?;
     folder.log(&format!("cbo {} goes on at step {done}", env!("CARGO_PKG_VERSION")));
     let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
     let outcome = training.resume(&saved, |at| watch.step(&at));

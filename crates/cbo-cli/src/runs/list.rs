@@ -51,7 +51,8 @@ struct Entry<'a> {
 /// Runs the command.
 pub fn run(args: &ListArgs) -> Result<(), CliError> {
     let folder = &args.folder;
-    fs::read_dir(folder).map_err(|e| CliError::setting("folder", folder.display(), format!("{e}; give a folder")))?;
+    fs::read_dir(folder)
+        .map_err(|e| CliError::setting("folder", folder.display(), format!("{e}; name a folder that is there")))?;
     let mut paths = Vec::new();
     search(folder, LEVELS, &mut paths);
     paths.sort();
@@ -77,7 +78,7 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
     let notes: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
     let heading =
         ["run", "state", "objective", "dim", "best value", "steps", "evaluations", "budget", "time", "last active"];
-    let rows: Vec<_> = runs.iter().map(|run| row(run)).collect();
+    let rows: Vec<_> = runs.iter().map(row).collect();
     print(&(table(heading, &rows) + &notes))
 }
 

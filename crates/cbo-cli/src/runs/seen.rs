@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::minimize::history;
+use crate::numbers::short;
 use crate::progress::duration;
 use cbo_runs::checkpoint::{self, Checkpoint};
 use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
@@ -125,7 +126,7 @@ impl Run {
 
     /// Its limits in words.
     pub fn budget(&self) -> String {
-        let said = |(key, word): &(&str, &str)| Some(format!("{} {word}", self.setting(key)?)).map(time_first);
+        let said = |(key, word): &(&str, &str)| Some(limit(self.setting(key)?, word));
         let limits: Vec<String> = LIMITS.iter().filter_map(said).collect();
         if limits.is_empty() { "none".into() } else { limits.join(", ") }
     }
@@ -143,22 +144,27 @@ impl Run {
         self.look.fault.iter().cloned().chain(store).collect()
     }
 
-    /// Best value over evaluations, from the first checkpoint to the last.
+    /// Best value over evaluations so far.
     pub fn curve(&self) -> Vec<(f64, f64)> {
         let text = || fs::read_to_string(self.path.join("history.csv")).ok();
         let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
         let records = history::from_csv(&csv).unwrap_or_default();
         let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
-        // A history keeps evenly spaced steps only: the last is here.
-        points.extend(self.summary().and_then(|s| Some((s.evaluations as f64, s.best?))));
+        // A history keeps evenly spaced steps only, and ends with the checkpoint: the present is here.
+        points.extend(self.best().map(|(best, _)| (self.evaluations() as f64, best)));
         points.retain(|(_, best)| best.is_finite());
         points
     }
 }
 
-/// A limit of time has its name before it.
-fn time_first(limit: String) -> String {
-    limit.strip_suffix(" time").map(|value| format!("time {value}")).unwrap_or(limit)
+/// A limit in words: `100 steps`, `1 epoch`, `time 2.5`, `60 s`.
+fn limit(value: &str, word: &str) -> String {
+    let value = value.parse().map_or(value.to_string(), short);
+    match word {
+        "time" => format!("time {value}"),
+        word if value == "1" => format!("1 {}", word.strip_suffix('s').filter(|w| !w.is_empty()).unwrap_or(word)),
+        word => format!("{value} {word}"),
+    }
 }
 
 /// The settings in a file, as text; what cannot be read is not there.
@@ -175,7 +181,7 @@ fn settings_of(file: &Path) -> BTreeMap<String, String> {
 pub fn refused(error: FolderError) -> CliError {
     CliError::Usage(match error {
         FolderError::Missing(_) | FolderError::NotARun(_) => {
-            format!("{error}; `cbo runs list FOLDER` shows the runs below a folder")
+            format!("{error} (`cbo runs list` shows the runs below a folder)")
         }
         other => other.to_string(),
     })
@@ -185,4 +191,29 @@ pub fn refused(error: FolderError) -> CliError {
 pub fn ago(time: SystemTime) -> String {
     let seconds = SystemTime::now().duration_since(time).map_or(0.0, |d| d.as_secs_f64());
     if seconds < 172_800.0 { duration(seconds) + " ago" } else { format!("{:.0} days ago", seconds / 86_400.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_in_words() {
+        for (value, word, text) in [
+            ("100", "steps", "100 steps"),
+            ("1", "epochs", "1 epoch"),
+            ("2.50", "time", "time 2.5"),
+            ("60.0", "s", "60 s"),
+            ("1", "s", "1 s"),
+            ("all", "steps", "all steps"),
+        ] {
+            assert_eq!(limit(value, word), text);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_gives_no_negative_age() {
+        assert_eq!(ago(SystemTime::now() + std::time::Duration::from_secs(1000)), "0 s ago");
+        assert_eq!(ago(SystemTime::now() - std::time::Duration::from_secs(864_000)), "10 days ago");
+    }
 }

@@ -180,6 +180,7 @@ fn lines(run: &Run, store: Option<&Summary>) -> String {
         ("budget", run.budget()),
     ];
     match run.best() {
+        Some((value, [])) => rows.push(("best value", short(value))), // a network's point is in its model
         Some((value, x)) => rows.extend([("best value", short(value)), ("at x", point(x))]),
         None => rows.push(("best value", "none yet".into())),
     }

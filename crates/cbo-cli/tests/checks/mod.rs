@@ -13,6 +13,7 @@ use cbo_cli::{Command, config_file, settings};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// Larger problems are built too, but take longer than a fuzzer has.
@@ -29,17 +30,19 @@ thread_local! {
     };
 }
 
-/// A message is one line of bearable length, and nothing in it moves a terminal's cursor.
-fn refused(message: &str) -> bool {
-    assert!(!message.is_empty() && message.chars().count() < 600, "{message}");
-    assert!(!message.contains(char::is_control), "{message:?}");
+/// A message is one line of bearable length, but for what it repeats of the file.
+fn refused(message: &str, text: &str) -> bool {
+    assert!(!message.is_empty() && message.chars().count() < 600 + 2 * text.len(), "{message}");
+    let odd = |c: char| c.is_control() && c != '\n' && c != '\r' && c != '\t';
+    let lines = text.contains(['\\', '\t']) || text.contains("\"\"\"") || text.contains("'''");
+    assert!(!message.contains(char::is_control) || lines || text.contains(odd), "{message:?}");
     false
 }
 
-fn refused_by_the_command(error: &CliError) -> bool {
+fn refused_by_the_command(error: &CliError, text: &str) -> bool {
     assert_eq!(error.code(), 2, "{error:?}");
     match error {
-        CliError::Usage(message) => refused(message),
+        CliError::Usage(message) => refused(message, text),
         CliError::Clap(_) => false,
         other => panic!("{other:?}"),
     }
@@ -68,13 +71,16 @@ pub fn config(bytes: &[u8]) -> bool {
 
 /// The keys of a file are known, and each is there once.
 fn entries(text: &str) {
-    let command = cbo_cli::command();
-    let minimize = command.find_subcommand("minimize").unwrap();
-    let keys: Vec<&str> = minimize.get_arguments().filter_map(|arg| arg.get_long()).chain(["objective"]).collect();
+    static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let command = cbo_cli::command();
+        let minimize = command.find_subcommand("minimize").unwrap();
+        minimize.get_arguments().filter_map(|arg| arg.get_long()).chain(["objective"]).map(String::from).collect()
+    });
+    let keys: Vec<&str> = KEYS.iter().map(String::as_str).collect();
     let lines = 1 + text.matches('\n').count();
     match config_file::parse(text, &keys) {
         Err(error) => {
-            refused(&error.message);
+            refused(&error.message, text);
             assert!((1..=lines).contains(&error.line), "{error:?}");
         }
         Ok(entries) => {
@@ -89,8 +95,10 @@ fn entries(text: &str) {
 
 /// The run that a file asks for, checked and ready to begin.
 fn task(file: &Path, folder: &Path) -> Option<Task> {
+    let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+    let refuse = |error: CliError| refused_by_the_command(&error, &text);
     let line = ["cbo".into(), "minimize".into(), "--config".into(), file.into()];
-    let (cli, origins) = cbo_cli::parse(&line).map_err(|error| refused_by_the_command(&error)).ok()?;
+    let (cli, origins) = cbo_cli::parse(&line).map_err(refuse).ok()?;
     let Command::Minimize(args) = cli.command else { panic!("another command") };
     let given = [
         args.run.init.as_ref().and_then(|init| if let InitSpec::File(path) = init { Some(path) } else { None }),
@@ -101,7 +109,7 @@ fn task(file: &Path, folder: &Path) -> Option<Task> {
     if elsewhere || args.run.problem.dim.is_some_and(|dim| dim > MOST_DIM) {
         return None;
     }
-    Task::new(&args, &origins).map_err(|error| refused_by_the_command(&error)).ok()
+    Task::new(&args, &origins).map_err(refuse).ok()
 }
 
 /// The history of a run is refused, or can be written and goes on.

@@ -5,6 +5,7 @@ use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::store::{self, Row};
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -89,13 +90,61 @@ pub fn finished(output: &Output, folder: &Path) -> Finished {
 }
 
 /// Starts the program without waiting for it; what it says can be read later.
-pub fn start(arguments: &[String]) -> Child {
-    spawn(command_of(arguments))
+pub fn start(arguments: &[String]) -> Process {
+    Process::start(command_of(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()))
 }
 
-/// Starts a command without waiting for it.
-pub fn spawn(mut command: Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+/// A running program, killed with the test that started it.
+pub struct Process(Child);
+
+impl Process {
+    /// Starts a command.
+    pub fn start(command: &mut Command) -> Self {
+        Self(command.spawn().expect("the program starts"))
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends it a signal: `INT`, `TERM`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.id())]).status();
+        assert!(sent.expect("a shell").success());
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().expect("a status").is_some()
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Output {
+        wait_until("the program ends", || self.has_ended());
+        self.output()
+    }
+
+    /// Kills it with SIGKILL, unless it has ended.
+    pub fn kill(mut self) -> Output {
+        self.0.kill().expect("it is ours");
+        self.output()
+    }
+
+    fn output(&mut self) -> Output {
+        let status = self.0.wait().expect("a status");
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        self.0.stdout.take().map(|mut stream| stream.read_to_end(&mut stdout).expect("bytes"));
+        self.0.stderr.take().map(|mut stream| stream.read_to_end(&mut stderr).expect("bytes"));
+        Output { status, stdout, stderr }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Waits until something is so, and gives up after a long time.
@@ -105,26 +154,6 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// Waits for the end of a program, and kills it if that takes too long.
-pub fn end_of(mut child: Child) -> Output {
-    let begin = Instant::now();
-    while child.try_wait().expect("a status").is_none() {
-        if begin.elapsed() > PATIENCE {
-            child.kill().expect("killed");
-            let output = child.wait_with_output().expect("an output");
-            panic!("it does not end: {}", stderr(&output));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    child.wait_with_output().expect("an output")
-}
-
-/// Sends a signal (`INT`, `TERM`) to a child of this process.
-pub fn signal(child: &Child, name: &str) {
-    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", child.id())]).status();
-    assert!(sent.expect("a shell").success());
 }
 
 /// Whether a process runs; one that only waits for its parent to take notice does not.

@@ -49,7 +49,7 @@ fn more_time_with_an_adaptive_alpha() {
 
 #[test]
 fn more_steps_with_fewer_particles_and_epochs() {
-    let words = "minimize rastrigin --dim 3 --particles 400 --reduction 0.6,40 --epoch-steps 5 --alpha inf --seed 7";
+    let words = "minimize rastrigin --dim 3 --particles 400 --reduction 0.6,0.1 --epoch-steps 5 --alpha inf --seed 7";
     assert_same(words, "--steps 20", "--steps 45", &["--steps +1", "--steps +1", "--steps 45 --threads 4"]);
 }
 

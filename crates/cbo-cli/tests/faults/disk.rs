@@ -2,8 +2,8 @@
 //! there is room.
 
 use crate::common::folders::{
-    Finished, assert_success, begin, beginning, contents, end_of, evaluations, finished, line, minimize_program, names,
-    python_worker, resuming, signal, wait_until,
+    Finished, Process, assert_success, begin, beginning, contents, evaluations, finished, line, minimize_program,
+    names, python_worker, resuming, wait_until,
 };
 use crate::common::{path, stderr};
 use std::fs::{self, File};
@@ -141,15 +141,14 @@ fn a_run_goes_on_while_checkpoints_cannot_be_written() {
     disk.leave(300);
     let loud: Vec<String> = beginning(&arguments, &disk.path("run")).into_iter().filter(|w| w != "--quiet").collect();
     let mut command = disk.command(env!("CARGO_BIN_EXE_cbo"), &loud);
-    let child = command.stdout(Stdio::null()).stderr(File::create(&words).expect("a file")).spawn();
-    let mut child = child.expect("the program starts");
+    let mut run = Process::start(command.stdout(Stdio::null()).stderr(File::create(&words).expect("a file")));
     let said = || fs::read_to_string(&words).unwrap_or_default();
-    wait_until("a warning", || said().contains('\n') || child.try_wait().expect("a status").is_some());
-    signal(&child, "STOP");
+    wait_until("a warning", || said().contains('\n') || run.has_ended());
+    run.signal("STOP");
     assert!(said().starts_with("warning: no checkpoint at step 0") && said().contains("make room"), "{}", said());
     disk.make_room();
-    signal(&child, "CONT");
-    assert_eq!(end_of(child).status.code(), Some(0), "{}", said());
+    run.signal("CONT");
+    assert_eq!(run.end().status.code(), Some(0), "{}", said());
     assert_eq!(said().lines().count(), 1, "told once: {}", said());
     let folder = disk.from_here("run");
     assert_eq!(Finished::read(&folder), expected);
@@ -164,7 +163,8 @@ fn a_store_on_a_full_disk_loses_nothing() {
     let place = tempfile::tempdir().expect("a folder");
     let worker = "sys.stderr.write('x' * 1900)\nsys.stderr.flush()\nreturn sphere(x)";
     let Some(worker) = python_worker(place.path(), "worker.py", worker) else { return };
-    let words = "--protocol jsonl --workers 2 --dim 2 --bounds -5,5 --particles 10 --steps 12 --seed 8";
+    let words =
+        "--protocol jsonl --workers 2 --dim 2 --bounds -5,5 --particles 10 --steps 12 --seed 8 --command-folder /";
     let arguments = minimize_program(&worker, words);
     let undisturbed = place.path().join("undisturbed");
     let expected = finished(&begin(&arguments, &undisturbed), &undisturbed);

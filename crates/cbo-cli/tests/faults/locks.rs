@@ -2,7 +2,7 @@
 
 use crate::common::folders::{
     Finished, assert_success, begin, beginning, checkpoint, command_of, contents, evaluations, finished, line,
-    minimize_program, python, python_worker, resume, resuming, spawn, start, wait_until,
+    minimize_program, python, python_worker, resume, resuming, start, wait_until,
 };
 use crate::common::{assert_usage, path, stderr};
 use std::fs::{self, File};
@@ -28,10 +28,8 @@ fn a_folder_in_use_is_refused_until_its_holder_is_dead() {
         assert_usage(&output, &["is in use", &process, "choose another folder"]);
         assert_eq!(stderr(&output).lines().count(), 1);
     }
-    assert!(holder.try_wait().expect("a status").is_none(), "the holder goes on");
-    holder.kill().expect("it is ours");
-    let output = holder.wait_with_output().expect("an output");
-    assert_eq!(stderr(&output), "");
+    assert!(!holder.has_ended(), "the holder goes on");
+    assert_eq!(stderr(&holder.kill()), "");
     let step = checkpoint(&folder).expect("a checkpoint").summary.step;
     assert_success(&resume(&folder, &format!("--steps {}", step + 20)));
     assert_eq!(Finished::read(&folder).number("steps"), step + 20);
@@ -75,10 +73,9 @@ fn a_clock_that_went_backwards_changes_nothing() {
     let arguments = minimize_program(&worker, words);
     let (folder, undisturbed, log) = (place.path().join("run"), place.path().join("whole"), place.path().join("log"));
     let expected = finished(&begin(&arguments, &undisturbed), &undisturbed);
-    let mut child = spawn(command_of(&beginning(&arguments, &folder)));
+    let child = start(&beginning(&arguments, &folder));
     wait_until("a few steps", || checkpoint(&folder).is_some_and(|c| c.summary.step >= 4));
-    child.kill().expect("it is ours");
-    child.wait().expect("it ends");
+    child.kill();
     let kept = evaluations(&folder).len();
     let later = "import sqlite3, sys\n\
                  store = sqlite3.connect(sys.argv[1])\n\

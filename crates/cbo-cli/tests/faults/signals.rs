@@ -1,13 +1,14 @@
 //! SIGINT and SIGTERM end a run in good order; a second SIGINT ends it at once. No process is left behind.
 
 use crate::common::folders::{
-    Finished, begin, beginning, checkpoint, command_of, end_of, finished, is_alive, line, minimize_program,
-    python_worker, resume, resuming, signal, spawn, start, wait_until,
+    Finished, Process, begin, beginning, checkpoint, command_of, finished, is_alive, line, minimize_program,
+    python_worker, resume, resuming, start, wait_until,
 };
 use crate::common::path;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// A worker that leaves a child in the background, notes both processes in the file PIDS, and hangs in the third step if
 /// HANG is set.
@@ -28,7 +29,7 @@ const SETTINGS: &str =
 /// Whether all processes that the workers have noted are gone; there must be some.
 fn assert_gone(pids: &Path) {
     let mut noted = Vec::new();
-    for worker in ["1", "2"] {
+    for worker in ["0", "1"] {
         let text = fs::read_to_string(format!("{}{worker}", path(pids))).unwrap_or_default();
         noted.extend(text.lines().map(|pid| pid.parse::<u32>().expect("a process")));
     }
@@ -57,13 +58,11 @@ fn a_signal_finishes_the_step_and_ends_all_workers() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let (folder, pids) = (in_place(name), in_place(&format!("pids-{name}-")));
         let mut life = command_of(&beginning(&arguments, &folder));
-        let child = spawn({
-            life.env("PIDS", &pids);
-            life
-        });
+        life.env("PIDS", &pids).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = Process::start(&mut life);
         wait_until("a few steps", || checkpoint(&folder).is_some_and(|c| c.summary.step >= 3));
-        signal(&child, name);
-        let output = end_of(child);
+        child.signal(name);
+        let output = child.end();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert!(!output.stdout.is_empty(), "the best point so far is told");
         assert_interrupted(&folder);
@@ -75,19 +74,21 @@ fn a_signal_finishes_the_step_and_ends_all_workers() {
 }
 
 /// Starts a run that says on `words` what it has to say.
-fn start_hanging(arguments: &[String], folder: &Path, pids: &Path, words: &Path) -> Child {
+fn start_hanging(arguments: &[String], folder: &Path, pids: &Path, words: &Path) -> Process {
     let mut life = command_of(&beginning(arguments, folder));
     life.env("PIDS", pids).env("HANG", "yes").stdout(Stdio::null());
-    life.stderr(File::create(words).expect("a file")).spawn().expect("the program starts")
+    Process::start(life.stderr(File::create(words).expect("a file")))
 }
 
 /// Interrupts a run that hangs, twice.
-fn interrupt_twice(child: Child, words: &Path) {
-    signal(&child, "INT");
+fn interrupt_twice(child: Process, words: &Path) {
+    child.signal("INT");
     let told = || fs::read_to_string(words).is_ok_and(|text| text.contains("a second Ctrl-C ends the program at once"));
     wait_until("a word on what the signal does", told);
-    signal(&child, "INT");
-    assert_eq!(end_of(child).status.code(), Some(130));
+    // What comes at once after the first is taken for its echo.
+    std::thread::sleep(Duration::from_millis(200));
+    child.signal("INT");
+    assert_eq!(child.end().status.code(), Some(130));
 }
 
 #[test]
@@ -132,7 +133,7 @@ awk 'BEGIN { print ARGV[1]^2 + ARGV[2]^2 }' "$@"
     let arguments = minimize_program(&command, "--workers 2 --dim 2 --bounds -5,5 --particles 4 --steps 4 --seed 3");
     let (folder, undisturbed, pids) = (in_place("run"), in_place("undisturbed"), in_place("pids-"));
     let child = start_hanging(&arguments, &folder, &pids, &in_place("words"));
-    wait_until("both hang", || ["1", "2"].iter().all(|n| in_place(&format!("pids-{n}")).exists()));
+    wait_until("both hang", || ["0", "1"].iter().all(|n| in_place(&format!("pids-{n}")).exists()));
     interrupt_twice(child, &in_place("words"));
     assert_gone(&pids);
     assert!(checkpoint(&folder).is_none() && !folder.join("result.json").exists());
@@ -153,8 +154,8 @@ fn a_function_interrupted_again_and_again() {
     for (name, code) in [("INT", 130), ("TERM", 143), ("INT", 130)] {
         let before = checkpoint(&folder).map_or(0, |c| c.summary.step);
         wait_until("a few steps more", || checkpoint(&folder).is_some_and(|c| c.summary.step >= before + 3));
-        signal(&child, name);
-        let output = end_of(child);
+        child.signal(name);
+        let output = child.end();
         // A fast machine may be done before the signal.
         if output.status.code() != Some(0) {
             assert_eq!(output.status.code(), Some(code), "{output:?}");
@@ -163,6 +164,6 @@ fn a_function_interrupted_again_and_again() {
         }
         child = start(&[resuming(&folder, "--threads 1"), every.clone()].concat());
     }
-    assert_eq!(finished(&end_of(child), &folder), expected);
+    assert_eq!(finished(&child.end(), &folder), expected);
     assert!(interrupted > 0, "no signal came in time");
 }

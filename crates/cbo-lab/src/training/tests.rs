@@ -12,7 +12,7 @@ fn settings(epochs: u64) -> Settings {
     let config = CboConfig {
         particles: 12,
         batch: Some(4),
-        kick: Some(0.2),
+        kick: Some(0.5),
         alpha: Alpha::EffectiveSampleSize(0.5),
         threads: 1,
         ..paper.config

@@ -17,7 +17,7 @@ const MOST_READS: usize = 1024;
 pub(super) fn work(worker: &Worker) {
     let mut failures = 0;
     loop {
-        let Some(mut tasks) = worker.queue.take(worker.number, 1, true) else { return };
+        let Some(mut tasks) = worker.queue.take(worker.number, 1, 0) else { return };
         let Some(task) = tasks.pop() else {
             worker.bell.listen(None);
             continue;

@@ -16,7 +16,7 @@ use super::workers::Worker;
 use super::{Attempt, Outcome};
 
 /// How long a process may take to end by itself after it was told to, or after it closed a pipe.
-const GRACE: Duration = Duration::from_millis(200);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The most that is read of what is left in the pipe when a process has ended.
 const MOST_READS: usize = 1024;
@@ -85,7 +85,7 @@ impl Persistent<'_> {
         let held = self.live.as_ref().map_or(0, |live| live.held.len());
         let room = self.pace.room(held);
         if room > 0 {
-            let tasks = self.worker.queue.take(self.worker.number, room, held == 0)?;
+            let tasks = self.worker.queue.take(self.worker.number, room, held)?;
             if !tasks.is_empty() {
                 self.hand_over(tasks)?;
             } else if self.live.is_none() {

@@ -84,16 +84,16 @@ impl Queue {
         }
     }
 
-    /// Takes points for a worker: not more than it has room for, and no more than its share of what is left. A worker
-    /// that gets none, and has none, must then listen to its bell. None: it is time to end.
-    pub(super) fn take(&self, worker: usize, room: usize, has_none: bool) -> Option<Vec<Task>> {
+    /// Takes points for a worker that has room for more and holds some: no more than its share of those that nobody else
+    /// has. One that gets none, and holds none, must then listen to its bell. None: it is time to end.
+    pub(super) fn take(&self, worker: usize, room: usize, held: usize) -> Option<Vec<Task>> {
         let mut state = self.state();
         if state.stopping {
             return None;
         }
-        let share = state.tasks.len().div_ceil(self.buttons.len());
+        let share = (state.tasks.len() + held).div_ceil(self.buttons.len()).saturating_sub(held);
         let tasks: Vec<Task> = state.tasks.drain(..room.min(share)).collect();
-        state.asleep[worker] = has_none && tasks.is_empty();
+        state.asleep[worker] = held == 0 && tasks.is_empty();
         Some(tasks)
     }
 
@@ -106,5 +106,37 @@ impl Queue {
     pub(super) fn stop(&self) {
         self.state().stopping = true;
         self.buttons.iter().for_each(Button::ring);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::poll::bell;
+    use super::*;
+
+    fn numbers(tasks: Option<Vec<Task>>) -> Vec<usize> {
+        tasks.expect("not stopping").iter().map(|task| task.job).collect()
+    }
+
+    #[test]
+    fn points_are_shared() {
+        let (bells, buttons): (Vec<_>, Vec<_>) = (0..3).map(|_| bell().expect("a pipe")).unzip();
+        let queue = Queue::new(buttons);
+        let task = |job| Task { job, x: Vec::new(), attempt: 1 };
+        assert!(numbers(queue.take(1, 64, 0)).is_empty());
+        queue.add((0..12).map(task));
+        bells[1].listen(None); // it was asleep
+        assert_eq!(numbers(queue.take(0, 2, 0)), [0, 1], "no more than there is room for");
+        assert_eq!(numbers(queue.take(0, 62, 2)), [2, 3], "no more than a third of 12");
+        assert_eq!(numbers(queue.take(1, 64, 0)), [4, 5, 6]);
+        assert!(numbers(queue.take(1, 61, 3)).is_empty());
+        queue.give_back([3, 4].into_iter().map(task));
+        assert_eq!(numbers(queue.take(2, 64, 0)), [3, 4, 7]);
+        for last in 8..12 {
+            assert_eq!(numbers(queue.take(2, 1, 0)), [last]);
+        }
+        queue.stop();
+        bells.iter().for_each(|bell| bell.listen(None));
+        assert!(queue.is_stopping() && queue.take(0, 1, 0).is_none());
     }
 }

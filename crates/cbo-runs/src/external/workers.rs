@@ -76,7 +76,7 @@ impl Workers {
     }
 
     /// Ends all workers and everything that they started. Those that speak jsonl find their stdin closed, and have
-    /// 200 milliseconds to end by themselves.
+    /// a second to end by themselves.
     pub fn stop(self) {}
 }
 

@@ -50,7 +50,7 @@ fn workers_may_tidy_up_when_they_are_stopped() {
 #[test]
 fn after_a_timeout() {
     let worker = bash_worker(&format!("{FAMILY} wait; answer 1"));
-    let limited = Settings { timeout: Some(Duration::from_millis(500)), ..worker.settings.clone() };
+    let limited = Settings { timeout: Some(Duration::from_secs(2)), ..worker.settings.clone() };
     let mut workers = Workers::start(&limited).expect("a worker");
     assert_eq!(evaluate(&mut workers, &jobs(1))[0].outcome, Outcome::Timeout);
     are_gone(worker.folder.path());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cbo_runs::external::{ExternalError, Job, Outcome, Protocol, Settings, Workers};
 
-use crate::support::{bash_worker, evaluate, evaluate_with, examples, is_there, jobs, quoted, settings, values};
+use crate::support::{bash_worker, evaluate, evaluate_with, examples, is_there, jobs, quoted, settings, soon, values};
 
 /// Points of three coordinates, some of them hard to write.
 fn points() -> Vec<Job> {
@@ -111,13 +111,12 @@ fn each_worker_knows_its_number() {
 
 #[test]
 fn slow_points_are_shared() {
-    // Six points of 0.2 seconds after 200 quick ones: no worker may sit on several of them while another has none.
-    let worker = bash_worker(r#"[[ $x == 20?.0 ]] && sleep 0.2; echo "$CBO_WORKER" >&2; answer "$x""#);
-    let attempts = evaluate_with(&Settings { workers: 3, ..worker.settings }, &jobs(206));
-    let slow = attempts.iter().filter(|a| a.job >= 200);
-    let mut of_each = [0; 3];
-    slow.for_each(|a| of_each[a.stderr.lines().last().and_then(|l| l.parse::<usize>().ok()).expect("a number")] += 1);
-    assert!(of_each.iter().all(|n| *n <= 3), "{of_each:?}");
+    // After 200 quick points come two, each of which waits for the other: they must not be with one worker.
+    let wait = "until [[ -e $folder/200.0 && -e $folder/201.0 ]]; do sleep 0.01; done";
+    let worker = bash_worker(&format!("[[ $x == 20?.0 ]] && {{ : > \"$folder/$x\"; {wait}; }}; answer \"$x\""));
+    let settings = Settings { workers: 3, timeout: Some(Duration::from_secs(20)), ..worker.settings.clone() };
+    let attempts = evaluate_with(&settings, &jobs(202));
+    assert_eq!(values(&attempts, 202), (0..202).map(f64::from).collect::<Vec<_>>());
 }
 
 #[test]
@@ -145,10 +144,11 @@ fn retries_are_counted() {
 #[test]
 fn an_evaluation_can_be_broken_off() {
     let worker = bash_worker("[[ $x == 3.0 ]] && once && sleep 1000; answer \"$x\"");
-    let mut workers = Workers::start(&Settings { workers: 2, ..worker.settings }).expect("workers");
+    let mut workers = Workers::start(&Settings { workers: 2, ..worker.settings.clone() }).expect("workers");
     let mut seen = 0;
     let result = workers.evaluate(&jobs(10), &mut |_| {
         seen += 1;
+        soon("the point 3 has begun", || seen < 5 || worker.folder.path().join("once").exists());
         if seen == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(result, Err(ExternalError::Stopped)), "{result:?}");
