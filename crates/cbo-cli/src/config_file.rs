@@ -76,6 +76,9 @@ pub fn merge(
     let mut lines = HashMap::new();
     for Entry { key, value, line } in entries {
         let value = rebase(&key, value, folder);
+        if key == "objective" && value.starts_with('-') {
+            return Err(in_line(line, &format!("objective = {value}: is no function; `cbo list` shows all")));
+        }
         let flag: OsString = if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() };
         // Alone, so that what is wrong with it can be told with its line.
         let alone = head.iter().cloned().chain([flag.clone()]);

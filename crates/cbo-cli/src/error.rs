@@ -48,7 +48,7 @@ impl CliError {
         match self {
             Self::Usage(message) | Self::Failed(message) => {
                 // A closed stderr leaves nobody to tell.
-                let _ = writeln!(io::stderr(), "error: {message}");
+                let _ = writeln!(io::stderr(), "error: {}", printable(message));
             }
             Self::Clap(error) => {
                 let _ = error.print();
@@ -56,6 +56,12 @@ impl CliError {
             Self::ClosedOutput | Self::Interrupted => (),
         }
     }
+}
+
+/// The text with control characters written out: what a file holds must not move the cursor of a terminal.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 impl From<clap::Error> for CliError {

@@ -61,7 +61,7 @@ impl Film {
         if !step.step.is_multiple_of(self.spacing) {
             return;
         }
-        if self.snapshots.len() == self.capacity {
+        if self.snapshots.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.snapshots.retain(|s| s.step.is_multiple_of(spacing));

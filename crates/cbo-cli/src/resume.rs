@@ -83,6 +83,7 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
     };
     match from {
         Some(from) if from.summary.kind == "mnist" => mnist::train::resume(args, Resumed { folder, from }),
+        None if mnist::train::is_training(&folder) => mnist::train::begin_again(args, folder),
         from => minimize::resume(args, folder, from),
     }
 }

@@ -86,9 +86,9 @@ pub fn of_problem(spec: &ProblemSpec) -> Vec<(&'static str, String)> {
     entries
 }
 
-/// A TOML file that repeats a run with these settings.
-pub fn to_toml(entries: &[(&'static str, String)]) -> String {
-    let mut toml = String::from("# Repeat this run with: cbo minimize --config config.toml\n");
+/// A TOML file that repeats a run of a command with these settings.
+pub fn to_toml(command: &str, entries: &[(&'static str, String)]) -> String {
+    let mut toml = format!("# Repeat this run with: cbo {command} --config config.toml\n");
     for (key, value) in entries {
         toml += &format!("{key} = {}\n", literal(value));
     }

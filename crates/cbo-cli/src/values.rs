@@ -17,12 +17,12 @@ pub enum Budget<T> {
     More(T),
 }
 
-impl<T: Copy + std::ops::Add<Output = T>> Budget<T> {
+impl<T> Budget<T> {
     /// The new limit of a run that had the limit `before`, if any, and has come to `done`.
-    pub fn after(self, before: Option<T>, done: T) -> T {
+    pub fn after(self, before: Option<T>, done: T, add: fn(T, T) -> T) -> T {
         match self {
             Self::Limit(limit) => limit,
-            Self::More(more) => before.unwrap_or(done) + more,
+            Self::More(more) => add(before.unwrap_or(done), more),
         }
     }
 }

@@ -184,8 +184,11 @@ fn a_config_file_asks_for_it_and_repeats_it() {
     object(&cbo(&["minimize", "--config", path(&config), "--json", "--out", path(&second)]));
     let csv = |folder: &Path| fs::read(folder.join("certificate.csv")).expect("a file");
     assert_eq!(csv(&first), csv(&second));
-    // Into the same folder again.
-    object(&cbo(&["minimize", "--config", path(&config), "--json", "--out", path(&second)]));
+    // Into the same folder again, which must be meant.
+    let again = ["minimize", "--config", path(&config), "--json", "--out", path(&second), "--force"];
+    assert_usage(&cbo(&again[..6]), &["holds a run already", "--force"]);
+    object(&cbo(&again));
+    assert_eq!(csv(&second.join("replaced-1")), csv(&second));
     fs::write(&file, "objective = 'himmelblau'\ncertify = true\n").expect("written");
     assert_usage(&cbo(&["minimize", "--config", path(&file)]), &["run.toml line 2", "certify = true", "himmelblau"]);
     fs::write(&file, "objective = 'sphere'\ndim = 2\ncertify = 3\n").expect("written");

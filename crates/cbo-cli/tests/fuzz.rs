@@ -1,6 +1,6 @@
-//! A short, repeatable fuzzing of the reader of config files, and of the history and the film in a checkpoint. Each file of
-//! `corpus` is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by coverage; what it finds
-//! goes into the corpus.
+//! A short, repeatable fuzzing of the reader of config files, and of the history and the film in a checkpoint. Each
+//! file of `corpus` is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by
+//! coverage; what it finds goes into the corpus.
 
 mod checks;
 #[path = "../../cbo-runs/tests/mutation/mod.rs"]

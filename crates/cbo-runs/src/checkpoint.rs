@@ -114,8 +114,10 @@ impl Checkpoint {
         use CheckpointError::{Damaged, Newer, NotOne};
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(NotOne)?;
         let version = u32::from_le_bytes(take(&mut rest)?);
-        if version > VERSION {
-            return Err(Newer { found: version });
+        match version {
+            0 => return Err(Damaged("there is no version 0")),
+            1..=VERSION => {}
+            found => return Err(Newer { found }),
         }
         let body = bytes.len().checked_sub(4).filter(|body| *body >= 16).ok_or(Damaged("it is cut off"))?;
         let mut sum = &bytes[body..];
@@ -129,7 +131,9 @@ impl Checkpoint {
             let name =
                 String::from_utf8(part(&mut rest, length)?.to_vec()).map_err(|_| Damaged("a name is no text"))?;
             let length = u64::from_le_bytes(take(&mut rest)?);
-            sections.insert(name, part(&mut rest, length)?.to_vec());
+            if sections.insert(name, part(&mut rest, length)?.to_vec()).is_some() {
+                return Err(Damaged("a section is there twice"));
+            }
         }
         if !rest.is_empty() {
             return Err(Damaged("there is more than its sections"));

@@ -71,8 +71,8 @@ pub enum FolderError {
         /// What is wrong with those that are there.
         why: String,
     },
-    /// Files cannot be read or written.
-    #[error("cannot use {}: {source}; {}", .path.display(), remedy(.source))]
+    /// Files cannot be written, or read.
+    #[error("cannot write {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -86,7 +86,7 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => "choose a place that can be written to",
-        _ => "see to it, or choose another folder",
+        _ => "see to it, or choose another place",
     }
 }
 

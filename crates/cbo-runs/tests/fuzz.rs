@@ -1,6 +1,6 @@
-//! A short, repeatable fuzzing of everything that a run reads when it goes on, and of what programs answer. Each file of `corpus`
-//! is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by coverage; what it finds goes into
-//! the corpus.
+//! A short, repeatable fuzzing of everything that a run reads when it goes on, and of what programs answer. Each file
+//! of `corpus` is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by coverage;
+//! what it finds goes into the corpus.
 
 mod checks;
 mod mutation;
@@ -61,7 +61,8 @@ fn answers() {
     assert!(accepted > 100, "{accepted}");
 }
 
-/// Another order of the sections, one less, one twice, or a change inside of one; their number and lengths are put right.
+/// Another order of the sections, one less, one twice, or a change inside of one; their number and lengths are put
+/// right.
 fn change_checkpoint(random: &mut Random, bytes: &mut Vec<u8>) {
     const PIECES: [&str; 20] = [
         "\"",
@@ -132,8 +133,8 @@ fn change_state(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Memory must not follow what a file promises: sections and names without end, as many sections and particles as a number
-/// can tell, a summary that is all brackets.
+/// Memory must not follow what a file promises: sections and names without end, as many sections and particles as a
+/// number can tell, a summary that is all brackets.
 #[test]
 fn promises_take_no_memory() {
     let head = |sections: u32| [&b"CBORUN\r\n\x01\0\0\0"[..], &sections.to_le_bytes()].concat();

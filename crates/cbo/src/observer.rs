@@ -136,7 +136,7 @@ impl<T: Scalar> Observer<T> for History {
         if !step.step.is_multiple_of(self.spacing) {
             return ControlFlow::Continue(());
         }
-        if self.records.len() == self.capacity {
+        if self.records.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.records.retain(|r| r.step.is_multiple_of(spacing));

@@ -156,6 +156,15 @@ impl<'a> Reader<'a> {
         self.chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
+    /// Yes or no.
+    pub fn flag(&mut self) -> Result<bool, StateError> {
+        match self.whole()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(StateError::Damaged),
+        }
+    }
+
     /// A number that was counted up to, so that there is room to count on.
     pub fn tally(&mut self) -> Result<u64, StateError> {
         self.whole().and_then(|n| if n < 1 << 62 { Ok(n) } else { Err(StateError::Damaged) })

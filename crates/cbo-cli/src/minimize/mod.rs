@@ -189,18 +189,20 @@ fn extend(
     let run = &mut settings.run;
     if let Some(steps) = args.steps {
         let before = config.check(task.dim()).ok().and_then(|plan| plan.last_step());
-        (run.steps, run.time) = (Some(Switch(Some(steps.after(before, step)))), Some(Switch(None)));
+        (run.steps, run.time) =
+            (Some(Switch(Some(steps.after(before, step, u64::saturating_add)))), Some(Switch(None)));
     }
     if let Some(time) = args.time {
         let now = step as f64 * config.dt;
         let before = config.time.or(config.steps.map(|steps| steps as f64 * config.dt));
-        (run.time, run.steps) = (Some(Switch(Some(time.after(before, now)))), Some(Switch(None)));
+        (run.time, run.steps) = (Some(Switch(Some(time.after(before, now, |a, b| a + b)))), Some(Switch(None)));
     }
     if let Some(budget) = args.evaluations {
-        run.max_evaluations = Some(Switch(Some(budget.after(config.max_evaluations, evaluations))));
+        run.max_evaluations =
+            Some(Switch(Some(budget.after(config.max_evaluations, evaluations, u64::saturating_add))));
     }
     if let Some(budget) = args.seconds {
-        run.max_seconds = Some(Switch(Some(budget.after(config.max_seconds, seconds))));
+        run.max_seconds = Some(Switch(Some(budget.after(config.max_seconds, seconds, |a, b| a + b))));
     }
     run.threads = args.threads.or(run.threads);
     Ok(())
@@ -220,7 +222,7 @@ fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), Cli
     }
     let mut entries = task.entries();
     entries.extend(certify.then(|| ("certify", "true".to_string())));
-    folder.write(CONFIG, settings::to_toml(&entries).as_bytes()).map_err(refused)
+    folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
 }
 
 /// A line on stderr, if somebody listens.

@@ -4,8 +4,8 @@ use super::data::Data;
 use super::report::network_name;
 use super::train::TrainArgs;
 use crate::error::CliError;
+use crate::text;
 use crate::values::{InitSpec, Switch};
-use crate::{settings, text};
 use cbo_lab::training::Settings;
 use cbo_problems::nn::{CrossEntropy, Network};
 use cbo_runs::checkpoint::Summary;
@@ -90,11 +90,6 @@ pub fn entries(args: &TrainArgs, settings: &Settings, data: &Data) -> Vec<(&'sta
         ("checkpoint-every", text::number(args.checkpoint_every)),
     ]);
     entries
-}
-
-/// A TOML file that repeats a run with these settings.
-pub fn to_toml(entries: &[(&'static str, String)]) -> String {
-    settings::to_toml(entries).replacen("cbo minimize", "cbo mnist train", 1)
 }
 
 /// Refuses a run that is no longer the one of the checkpoint, and names every difference.

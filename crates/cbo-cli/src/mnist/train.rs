@@ -9,6 +9,7 @@ use crate::error::{CliError, print};
 use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
+use crate::settings::to_toml;
 use crate::values::{self, Budget, InitSpec, Switch};
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
 use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
@@ -191,7 +192,7 @@ impl Task {
 
     /// The file that repeats the run.
     fn config(&self) -> String {
-        settings::to_toml(&settings::entries(&self.args, &self.settings, &self.data))
+        to_toml("mnist train", &settings::entries(&self.args, &self.settings, &self.data))
     }
 
     /// What all checkpoints of the run have in common.

@@ -1,5 +1,5 @@
-//! What must hold for any bytes that are read as a config file, or as the history or the film of a run that goes on. The short
-//! fuzzing in `fuzz.rs` and the long one in `fuzz/` check the same.
+//! What must hold for any bytes that are read as a config file, or as the history or the film of a run that goes on.
+//! The short fuzzing in `fuzz.rs` and the long one in `fuzz/` check the same.
 
 #![allow(dead_code)] // each target checks one of them
 
@@ -48,7 +48,8 @@ fn refused_by_the_command(error: &CliError, text: &str) -> bool {
     }
 }
 
-/// The config file of a run is refused, or the run that it asks for can be written as a config file that asks for the same.
+/// The config file of a run is refused, or the run that it asks for can be written as a config file that asks for the
+/// same.
 pub fn config(bytes: &[u8]) -> bool {
     entries(&String::from_utf8_lossy(bytes));
     FOLDER.with(|folder| {
@@ -57,7 +58,7 @@ pub fn config(bytes: &[u8]) -> bool {
         let Some(task) = task(&file, folder.path()) else { return false };
         // As in the folder of a run.
         let file = folder.path().join("again/config.toml");
-        fs::write(&file, settings::to_toml(&task.entries())).unwrap();
+        fs::write(&file, settings::to_toml("minimize", &task.entries())).unwrap();
         if let Some(points) = task.points() {
             fs::write(folder.path().join("again/points.csv"), points).unwrap();
         }

@@ -2,6 +2,7 @@
 
 use super::{command, path, stderr};
 use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::folder::look;
 use cbo_runs::store::{self, Row};
 use serde_json::Value;
 use std::fs;
@@ -163,9 +164,10 @@ pub fn is_alive(pid: u32) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
-/// The checkpoint in a folder, if there is one that can be read.
+/// The newest checkpoint in a folder that can be read. A kill may come after the last one was renamed to be the one before,
+/// and before the new one got its name.
 pub fn checkpoint(folder: &Path) -> Option<Checkpoint> {
-    Checkpoint::from_bytes(&fs::read(folder.join("checkpoint.cbo")).ok()?).ok()
+    look(folder).ok()?.checkpoint
 }
 
 /// The evaluations that the store of a run has. Looked at in a copy, so that the run finds what it has left.

@@ -51,7 +51,7 @@ impl Disk {
     }
 
     /// The same for this process.
-    fn from_here(&self, name: &str) -> PathBuf {
+    fn seen(&self, name: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         root.join(self.path(name).strip_prefix("/").expect("an absolute path"))
     }
@@ -71,14 +71,14 @@ impl Disk {
     /// Fills it up to so many kilobytes.
     fn leave(&self, room: usize) {
         use std::io::Write;
-        let mut ballast = File::create(self.from_here("ballast")).expect("a file");
+        let mut ballast = File::create(self.seen("ballast")).expect("a file");
         while ballast.write_all(&[1; 4096]).is_ok() {}
         let size = ballast.metadata().expect("a size").len();
         ballast.set_len(size.saturating_sub(1024 * room as u64)).expect("shorter");
     }
 
     fn make_room(&self) {
-        fs::remove_file(self.from_here("ballast")).expect("removed");
+        fs::remove_file(self.seen("ballast")).expect("removed");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_run_on_a_full_disk_is_finished_when_there_is_room() {
     let mut failed = Vec::new();
     for room in [0, 4, 8, 12, 20, 32, 60, 120] {
         let name = format!("run-{room}");
-        let (folder, seen) = (disk.path(&name), disk.from_here(&name));
+        let (folder, seen) = (disk.path(&name), disk.seen(&name));
         disk.leave(room);
         let output = disk.cbo(&beginning(&arguments, &folder));
         assert_full(&output);
@@ -150,7 +150,7 @@ fn a_run_goes_on_while_checkpoints_cannot_be_written() {
     run.signal("CONT");
     assert_eq!(run.end().status.code(), Some(0), "{}", said());
     assert_eq!(said().lines().count(), 1, "told once: {}", said());
-    let folder = disk.from_here("run");
+    let folder = disk.seen("run");
     assert_eq!(Finished::read(&folder), expected);
     let log = fs::read_to_string(folder.join("log.txt")).expect("a log");
     assert!(log.contains("checkpoints can be written again"), "{log}");
@@ -168,7 +168,7 @@ fn a_store_on_a_full_disk_loses_nothing() {
     let arguments = minimize_program(&worker, words);
     let undisturbed = place.path().join("undisturbed");
     let expected = finished(&begin(&arguments, &undisturbed), &undisturbed);
-    let (folder, seen, log) = (disk.path("run"), disk.from_here("run"), place.path().join("log"));
+    let (folder, seen, log) = (disk.path("run"), disk.seen("run"), place.path().join("log"));
     disk.leave(200);
     let program = env!("CARGO_BIN_EXE_cbo");
     let output = disk.command(program, &beginning(&arguments, &folder)).env("LOG", &log).output();
@@ -193,7 +193,7 @@ fn a_read_only_folder_is_refused_and_unchanged() {
     let Some(disk) = Disk::new(4096) else { return };
     let arguments = line("minimize rastrigin --dim 3 --particles 20 --steps 10 --seed 9");
     assert_success(&disk.cbo(&beginning(&arguments, &disk.path("run"))));
-    let before = contents(&disk.from_here("run"));
+    let before = contents(&disk.seen("run"));
     let remount = [line("-o remount,ro"), vec![path(disk.place.path()).into()]].concat();
     assert!(disk.command("mount", &remount).status().expect("mount").success());
     for attempt in [
@@ -208,5 +208,5 @@ fn a_read_only_folder_is_refused_and_unchanged() {
         assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
         assert!(message.contains("Read-only") || message.contains("holds a run already"), "{message}");
     }
-    assert!(contents(&disk.from_here("run")) == before, "something has changed");
+    assert!(contents(&disk.seen("run")) == before, "something has changed");
 }

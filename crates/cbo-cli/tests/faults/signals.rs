@@ -83,7 +83,7 @@ fn start_hanging(arguments: &[String], folder: &Path, pids: &Path, words: &Path)
 /// Interrupts a run that hangs, twice.
 fn interrupt_twice(child: Process, words: &Path) {
     child.signal("INT");
-    let told = || fs::read_to_string(words).is_ok_and(|text| text.contains("a second Ctrl-C ends the program at once"));
+    let told = || fs::read_to_string(words).is_ok_and(|text| text.contains("ends the program at once"));
     wait_until("a word on what the signal does", told);
     // What comes at once after the first is taken for its echo.
     std::thread::sleep(Duration::from_millis(200));

@@ -1,5 +1,5 @@
-//! What must hold for any bytes that are read as a checkpoint, as the engine's state or as what a program answered. The short
-//! fuzzing in `fuzz.rs` and the long one in `fuzz/` check the same.
+//! What must hold for any bytes that are read as a checkpoint, as the engine's state or as what a program answered.
+//! The short fuzzing in `fuzz.rs` and the long one in `fuzz/` check the same.
 
 #![allow(dead_code)] // each target checks one of them
 
@@ -153,8 +153,8 @@ pub fn sections(bytes: &[u8]) -> Vec<(Range<usize>, Range<usize>)> {
     std::iter::successors(next(16), |(_, contents)| next(contents.end)).collect()
 }
 
-/// A line of a worker is a value or none, and what a JSON library makes of it, the reader makes of it too. Accepted as an
-/// answer, or else as a number alone.
+/// A line of a worker is a value or none, and what a JSON library makes of it, the reader makes of it too. Accepted
+/// as an answer, or else as a number alone.
 pub fn answer(bytes: &[u8]) -> bool {
     let answer = read_answer(bytes);
     match &answer {

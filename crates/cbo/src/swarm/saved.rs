@@ -21,7 +21,7 @@ impl<T: Scalar> Swarm<T> {
     /// The swarm whose state was saved, whether it was told its energies, and the seconds it took.
     pub fn load(plan: &Arc<Plan>, grouping: Grouping, bytes: &[u8]) -> Result<(Self, bool, f64), StateError> {
         let mut from = Reader::begin::<T>(plan, bytes)?;
-        let told = from.whole()? == 1;
+        let told = from.flag()?;
         let mut seconds = [0.0];
         from.numbers(&mut seconds)?;
         let mut swarm = Self::begin(plan, grouping)?;
@@ -77,7 +77,7 @@ impl<T: Scalar> Swarm<T> {
             *n = from.tally()?;
         }
         let (round, position) = (from.tally()?, from.count()?);
-        self.kicked = from.whole()? == 1;
+        self.kicked = from.flag()?;
         if self.improved > self.step {
             return Err(StateError::Damaged);
         }
