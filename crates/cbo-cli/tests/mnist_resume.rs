@@ -321,3 +321,22 @@ fn nothing_is_begun_with_wrong_settings() {
         assert!(!out.exists(), "{flag}");
     }
 }
+
+#[test]
+fn without_a_checkpoint_it_begins_again() {
+    let (_folder, out) = finished();
+    for name in ["checkpoint.cbo", "checkpoint.previous.cbo", "model.safetensors", "result.json"] {
+        fs::remove_file(out.join(name)).expect("removed");
+    }
+    let output = run(&resuming(&out, &[]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(left(&out), *undisturbed(EPOCHS));
+    // Damaged ones are another matter.
+    for name in ["checkpoint.cbo", "checkpoint.previous.cbo"] {
+        fs::write(out.join(name), b"CBORUN\r\n").expect("written");
+    }
+    assert_usage(&run(&resuming(&out, &[])), &["checkpoint.cbo", "--force"]);
+    let output = run(&resuming(&out, &["--force"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(left(&out), *undisturbed(EPOCHS));
+}

@@ -1,7 +1,7 @@
 //! What a run prints and writes, and that it is the same whatever way it was asked for.
 
 mod common;
-use common::{cbo, command, object, path, result, stderr, stdout, words};
+use common::{assert_usage, cbo, command, object, path, result, stderr, stdout, words};
 use serde_json::Value;
 use std::fs;
 
@@ -115,10 +115,13 @@ fn a_run_folder_is_complete_and_repeats_the_run() {
         let config = out.join("config.toml");
         let again = result(&cbo(&["minimize", "--config", path(&config), "--json", "--quiet"]));
         assert_eq!(again, first.1, "{run}");
-        // Into the same folder: it is a run, and stays the same.
+        // Into the same folder, which must be meant: the run stays the same, and the old one is kept.
         let before = fs::read_to_string(&config).expect("read");
-        let same = cbo(&["minimize", "--config", path(&config), "--json", "--quiet", "--out", path(&out)]);
-        assert_eq!(result(&same), first.1, "{run}");
+        let line = ["minimize", "--config", path(&config), "--json", "--quiet", "--out", path(&out), "--force"];
+        assert_usage(&cbo(&line[..7]), &["holds a run already", "cbo resume", "--force"]);
+        assert_eq!(result(&cbo(&line)), first.1, "{run}");
+        let old = fs::read_to_string(out.join("replaced-1/config.toml"));
+        assert_eq!(old.expect("the old one"), before);
         assert_eq!(fs::read_to_string(&config).expect("read"), before);
         let left: Vec<_> = fs::read_dir(&out).expect("read").map(|e| e.expect("an entry").file_name()).collect();
         assert!(left.iter().all(|n| !n.to_string_lossy().starts_with('.')), "temporary files in {left:?}");

@@ -273,6 +273,7 @@ pub fn begin_again(given: &ResumeArgs, folder: Folder) -> Result<(), CliError> {
     interrupt::listen();
     let task = Task::new(resumed_args(given, &folder)?)?;
     let training = task.training()?;
+    folder.set_checkpoints_aside().map_err(unusable)?;
     rewrite(given, &task, &folder)?;
     begin(&task, training, Some(folder))
 }

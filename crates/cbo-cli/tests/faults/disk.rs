@@ -159,7 +159,7 @@ fn a_run_goes_on_while_checkpoints_cannot_be_written() {
 
 #[test]
 fn a_store_on_a_full_disk_loses_nothing() {
-    let Some(disk) = Disk::new(1024) else { return };
+    let Some(disk) = Disk::new(4096) else { return };
     let place = tempfile::tempdir().expect("a folder");
     let worker = "sys.stderr.write('x' * 1900)\nsys.stderr.flush()\nreturn sphere(x)";
     let Some(worker) = python_worker(place.path(), "worker.py", worker) else { return };
