@@ -41,21 +41,21 @@ impl Progress {
         let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds * (1.0 - done) / done)));
         self.bar.set_position((done * FULL as f64) as u64);
         self.bar.set_message(format!(
-            "step {}, best {}, spread {}, ess {}, {}/s{}{}",
+            "step {}, best {}{}, {}/s{}, spread {}, ess {}",
             step.step,
             brief(step.best.value),
-            brief(step.ensemble.spread()),
-            brief(step.effective_sample_size),
+            left.unwrap_or_default(),
             brief(step.evaluations as f64 / step.seconds),
             failures(step.failed_evaluations),
-            left.unwrap_or_default()
+            brief(step.ensemble.spread()),
+            brief(step.effective_sample_size),
         ));
     }
 
     /// Calls this with the number of points of a step that are evaluated, and of all its points.
     pub fn within_a_step(&self) -> impl Fn(usize, usize) + Send + Sync + use<> {
         let bar = self.bar.clone();
-        move |done, all| bar.set_prefix(if done < all { format!("{done}/{all} of ") } else { String::new() })
+        move |done, all| bar.set_prefix(if done < all { format!("{done}/{all}, ") } else { String::new() })
     }
 
     /// Prints something while the bar is out of the way.
@@ -87,7 +87,7 @@ pub fn bar(length: u64, wanted: bool) -> Option<ProgressBar> {
     }
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(20));
     // The template is a constant; if it were wrong, indicatif's own would do.
-    if let Ok(style) = ProgressStyle::with_template("{bar:12} {percent:>3}% {prefix}{msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:8} {percent:>3}% {prefix}{wide_msg}") {
         bar.set_style(style);
     }
     Some(bar)

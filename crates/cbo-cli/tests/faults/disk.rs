@@ -178,7 +178,7 @@ fn a_store_on_a_full_disk_loses_nothing() {
     assert_nothing_half_written(&seen);
     let answered = |log: &Path| fs::read_to_string(log).unwrap_or_default().lines().count();
     let rows = evaluations(&seen).len();
-    assert!(rows > 10 && rows <= answered(&log), "{rows} of {}", answered(&log));
+    assert!(rows >= 10 && rows <= answered(&log), "{rows} of {}", answered(&log));
     disk.make_room();
     let log = place.path().join("log-after");
     let output = disk.command(program, &resuming(&folder, "")).env("LOG", &log).output();

@@ -56,7 +56,7 @@ impl Run<'_> {
 
     /// Minimises with a worker that is faulty at some points, and says at how many.
     fn finished(&self, mode: &str, more: &str) -> (Finished, u64) {
-        let mut run = finished(&self.output(mode, 2.0, more), &self.place.join(mode));
+        let mut run = finished(&self.output(mode, 3.0, more), &self.place.join(mode));
         run.config = String::new(); // workers and limits differ
         let bad = fs::read_to_string(self.bad(mode)).unwrap_or_default().lines().count();
         (run, bad as u64)
@@ -80,7 +80,7 @@ fn failed_evaluations_are_counted_and_all_faults_are_alike() {
         ("garbage", "--workers 2"),
         ("exits", "--workers 1"),
         ("closes-stdin", "--workers 2"),
-        ("hangs", "--workers 4 --timeout 2"),
+        ("hangs", "--workers 6 --timeout 1.5"),
     ] {
         let (found, bad) = run.finished(mode, more);
         assert_eq!(found.number("failed_evaluations"), bad, "{mode}");
