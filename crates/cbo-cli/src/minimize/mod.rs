@@ -271,7 +271,7 @@ where
         Some(1 | 2) if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), options.quiet()));
+    let checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), from, options.quiet()));
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints };
     let report = match from {
         Some(from) => {

@@ -12,6 +12,7 @@ use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::FolderError;
 use cbo_runs::keeper::Keeper;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// The section of the film.
@@ -42,16 +43,22 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of `task`, which is about `objective`.
-    pub fn new(keeper: Keeper, task: &Task, objective: &str, quiet: bool) -> Self {
-        let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+    /// Checkpoints of `task`, which is about `objective` and goes on from a checkpoint or begins.
+    pub fn new(keeper: Keeper, task: &Task, objective: &str, from: Option<&Checkpoint>, quiet: bool) -> Self {
+        let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value));
+        let settings: BTreeMap<String, String> = settings.collect();
+        let mut files = task.files();
+        if let Some(from) = from.filter(|from| from.summary.settings.get("command") == settings.get("command")) {
+            // A file that was not there at the beginning is one that the program writes, a log perhaps.
+            files.retain(|path, _| from.summary.files.contains_key(path));
+        }
         let summary = Summary {
             kind: "minimize".into(),
             cbo: env!("CARGO_PKG_VERSION").into(),
             objective: objective.into(),
             dim: task.dim(),
             settings,
-            files: task.files(),
+            files,
             ..Summary::default()
         };
         Self { keeper, summary, first: true, ended: false, quiet, fault: None }

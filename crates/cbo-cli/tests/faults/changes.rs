@@ -107,6 +107,21 @@ fn a_changed_program_is_refused_and_named() {
 }
 
 #[test]
+fn a_file_that_the_program_writes_is_no_part_of_it() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, log) = (place.path().join("run"), place.path().join("log"));
+    let script = "echo called >> \"$1\"; shift; awk 'BEGIN { print ARGV[1]^2 }' \"$@\"";
+    let command = format!("sh -c '{}' sh {} {{x}}", script.replace('\'', "'\\''"), path(&log));
+    let words = "--dim 1 --bounds -5,5 --particles 3 --steps 2 --seed 17";
+    assert_success(&begin(&minimize_program(&command, words), &folder));
+    for _ in 0..2 {
+        assert_success(&resume(&folder, "--steps +1"));
+    }
+    // Three particles in five steps, and consensus points: the log has changed each time.
+    assert!(fs::read_to_string(log).expect("a log").lines().count() >= 10);
+}
+
+#[test]
 fn limits_and_speed_may_change_freely() {
     let place = tempfile::tempdir().expect("a folder");
     let (folder, _) = run(place.path());
