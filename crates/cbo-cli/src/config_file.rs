@@ -19,6 +19,11 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Forgets where a setting came from: it is given otherwise now.
+    pub fn forget(&mut self, field: &str) {
+        self.lines.remove(field);
+    }
+
     /// A usage error about `field`, with file and line if that is where it came from.
     pub fn blame(&self, field: &str, message: &str) -> CliError {
         CliError::Usage(match self.lines.get(field) {

@@ -1,7 +1,7 @@
 //! `cbo resume`: goes on with a run where it was cut off, or beyond its end with a larger budget.
 
 use crate::error::CliError;
-use crate::values::{self, Budget};
+use crate::values::{self, Budget, Switch};
 use crate::{minimize, mnist};
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::folder::{Folder, FolderError};
@@ -39,6 +39,18 @@ pub struct ResumeArgs {
     /// A new number of epochs of a training run, or how many more (+N)
     #[arg(long, value_name = "EPOCHS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub epochs: Option<Budget<u64>>,
+    /// Points evaluated at once from now on, if a program is minimised [default: as before]
+    #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Program")]
+    pub workers: Option<usize>,
+    /// Seconds that an evaluation may take from now on; `off` for no limit [default: as before]
+    #[arg(long, value_name = "SECONDS|off", value_parser = values::number_or_off, help_heading = "Program")]
+    pub timeout: Option<Switch<f64>>,
+    /// How often a failed evaluation is tried again from now on [default: as before]
+    #[arg(long, value_name = "COUNT", value_parser = values::count, help_heading = "Program")]
+    pub retries: Option<u64>,
+    /// Tries points again that failed before: for a program that was mended
+    #[arg(long, help_heading = "Program")]
+    pub retry_failed: bool,
     /// Threads from now on; 0 for one a core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
@@ -73,7 +85,7 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
             if let Some(fault) = fault {
                 let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
                 folder.log(&note);
-                minimize::eprintln_quietly(&format!("warning: {note}"));
+                (!args.quiet).then(|| minimize::eprintln_quietly(&format!("warning: {note}")));
             }
             Some(from)
         }

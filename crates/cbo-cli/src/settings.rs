@@ -102,7 +102,7 @@ fn point(x: &[f64]) -> String {
 
 /// The text as a TOML number or boolean where it is one, else as a string.
 fn literal(text: &str) -> String {
-    let plain = text.parse::<i64>().is_ok() || text == "true" || text == "false";
+    let plain = text.parse::<i64>().is_ok_and(|n| n.to_string() == text) || text == "true" || text == "false";
     let float = text.parse::<f64>().is_ok_and(f64::is_finite) && text.contains(['.', 'e']);
     if plain || float { text.to_string() } else { toml::Value::String(text.into()).to_string() }
 }

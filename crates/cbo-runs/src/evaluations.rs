@@ -7,7 +7,7 @@ use cbo::{EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the evaluation of a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,15 @@ pub struct Progress {
 /// Deaths by the signals that end programs from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM.
 const ENDING: [&str; 4] = ["signal 1", "signal 2", "signal 9", "signal 15"];
 
+/// Exit codes of programs that hear such a signal and end by themselves.
+const ENDED: [&str; 4] = ["exit code 129", "exit code 130", "exit code 137", "exit code 143"];
+
+/// How long nobody waits again for a signal, after it did not come.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Failures of a step from which on it is the program that is broken, if next to no point has a value.
+const BROKEN: usize = 5;
+
 /// How long to wait, thirty times, for a signal that a worker has had already.
 const MOMENT: Duration = Duration::from_millis(10);
 
@@ -28,6 +37,18 @@ const MOMENT: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the workers were ended from outside")]
 pub struct CutOff;
+
+/// Next to all evaluations of a step failed: the program is broken, and going on would only waste the budget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{failed} of {all} evaluations of the step failed, the last one: {last}")]
+pub struct Broken {
+    /// Evaluations that failed.
+    pub failed: usize,
+    /// Evaluations of the step.
+    pub all: usize,
+    /// The last failure, in words.
+    pub last: String,
+}
 
 /// Hears of every finished evaluation.
 pub type Listener = Box<dyn Fn(Progress) + Send + Sync>;
@@ -40,6 +61,9 @@ pub struct Evaluations {
     store: Option<Store>,
     listener: Option<Listener>,
     ending: Option<fn() -> bool>,
+    /// When it was last waited for a signal that did not come.
+    waited: Mutex<Option<Instant>>,
+    retry_failed: bool,
     last_failure: Mutex<Option<Attempt>>,
 }
 
@@ -53,7 +77,17 @@ impl Evaluations {
     pub fn start(dim: usize, settings: &Settings, store: Option<Store>) -> Result<Self, ExternalError> {
         let workers = Mutex::new(Workers::start(settings)?);
         let retries = settings.retries;
-        Ok(Self { dim, retries, workers, store, listener: None, ending: None, last_failure: Mutex::new(None) })
+        Ok(Self {
+            dim,
+            retries,
+            workers,
+            store,
+            listener: None,
+            ending: None,
+            waited: Mutex::new(None),
+            retry_failed: false,
+            last_failure: Mutex::new(None),
+        })
     }
 
     /// Tells `listener` of every finished evaluation.
@@ -69,15 +103,27 @@ impl Evaluations {
 
     fn is_cut_off(&self, outcome: &Outcome) -> bool {
         let (Outcome::Died(how), Some(ending)) = (outcome, self.ending) else { return false };
+        let how = how.as_str();
+        if !ENDING.contains(&how) && !ENDED.contains(&how) {
+            return false;
+        }
+        let mut waited = locked(&self.waited);
+        if ending() || waited.is_some_and(|waited| waited.elapsed() < PATIENCE) {
+            return ending();
+        }
         // The signal that ended the worker may reach us a moment later.
-        ENDING.contains(&how.as_str())
-            && (0..30).any(|_| {
-                let ending = ending();
-                if !ending {
-                    std::thread::sleep(MOMENT);
-                }
-                ending
-            })
+        let comes = (0..30).any(|_| {
+            std::thread::sleep(MOMENT);
+            ending()
+        });
+        *waited = Some(Instant::now());
+        comes
+    }
+
+    /// Tries points again that failed before, from their first attempt on: the program may have been mended. Points for which it said
+    /// that there is no value stay without one.
+    pub fn retry_failed(&mut self, retry: bool) {
+        self.retry_failed = retry;
     }
 
     /// Waits until all that was found so far is on the disk.
@@ -103,11 +149,21 @@ impl Evaluations {
 
     fn evaluate(&self, points: &[Vec<f64>], energies: &mut [f64]) -> Result<(), EvalError> {
         let mut jobs = Vec::new();
+        // Points whose last attempt failed in a way that says more of the program than of the point.
+        let mut faults = 0;
         for (index, x) in points.iter().enumerate() {
             let known = self.store.as_ref().and_then(|store| store.known(x));
             match known {
+                Some(Known { outcome, .. }) if self.retry_failed && outcome.may_be_retried() => {
+                    jobs.push(Job { index, x: x.clone(), attempt: 1 });
+                }
                 Some(Known { attempt, outcome }) if self.is_final(attempt, &outcome) => {
                     energies[index] = outcome.value();
+                    if outcome.may_be_retried() {
+                        faults += 1;
+                        *locked(&self.last_failure) =
+                            Some(Attempt { job: index, attempt, outcome, seconds: 0.0, stderr: String::new() });
+                    }
                 }
                 Some(Known { attempt, .. }) => jobs.push(Job { index, x: x.clone(), attempt: attempt + 1 }),
                 None => jobs.push(Job { index, x: x.clone(), attempt: 1 }),
@@ -127,6 +183,7 @@ impl Evaluations {
             }
             if self.is_final(attempt.attempt, &attempt.outcome) {
                 energies[attempt.job] = attempt.outcome.value();
+                faults += usize::from(attempt.outcome.may_be_retried());
                 done += 1;
                 if let Some(listener) = &self.listener {
                     listener(Progress { done, all: points.len() });
@@ -140,6 +197,11 @@ impl Evaluations {
         match (fault, evaluated) {
             (Some(fault), _) => Err(fault),
             (None, Err(error)) => Err(failed(error)),
+            // One may have its value from before: where the best particle sits on the consensus point, it stays.
+            (None, Ok(())) if faults >= BROKEN && faults + 1 >= points.len() => {
+                let last = self.last_failure().unwrap_or_default();
+                Err(failed(Broken { failed: faults, all: points.len(), last }))
+            }
             (None, Ok(())) => Ok(()),
         }
     }

@@ -15,7 +15,9 @@ pub fn temporary(path: &Path) -> PathBuf {
 
 /// Whether a file of this name was left behind by a program that died while it wrote.
 pub fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(TEMPORARY)
+    let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
+    let process = inner.and_then(|inner| inner.rsplit_once('.')).map(|(_, process)| process);
+    process.is_some_and(|process| !process.is_empty() && process.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The folder that `path` lies in.
@@ -77,6 +79,14 @@ mod tests {
         write_whole(&path, b"new").expect("second");
         assert_eq!(fs::read(&path).expect("the file"), b"new");
         assert_eq!(names(folder.path()).expect("the folder"), ["result.json"]);
+    }
+
+    #[test]
+    fn files_of_others_are_not_temporary() {
+        assert!(is_temporary(".checkpoint.cbo.4711.tmp") && is_temporary(".x.1.tmp"));
+        for name in [".notes.tmp", "a.1.tmp", ".tmp", "..tmp", ".a.b.tmp", ".a.12b.tmp", ".a.1.tmp2"] {
+            assert!(!is_temporary(name), "{name}");
+        }
     }
 
     #[test]

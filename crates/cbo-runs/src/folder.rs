@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, write_keeping, write_whole};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ const LOCK: &str = "lock";
 /// How often, and after how long, a lock that is held is asked for again.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
+/// One of these, beside the settings, makes a folder that of a run.
+const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
 /// How folders begin that hold a run which was replaced.
 const REPLACED: &str = "replaced-";
 
@@ -36,7 +39,7 @@ pub enum FolderError {
     #[error("there is no folder {}; name the one that --out was", .0.display())]
     Missing(PathBuf),
     /// There is something else.
-    #[error("{} is not the folder of a run: it has no {CONFIG}; name the folder that --out was", .0.display())]
+    #[error("{} is not the folder of a run, with {CONFIG} and {LOG}; name the folder that --out was", .0.display())]
     NotARun(PathBuf),
     /// There is a run already.
     #[error(
@@ -71,7 +74,23 @@ pub enum FolderError {
         /// What is wrong with those that are there.
         why: String,
     },
-    /// Files cannot be written, or read.
+    /// Written by a later cbo.
+    #[error("{} cannot be used: {error}", .path.display())]
+    Newer {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What is known of it.
+        error: CheckpointError,
+    },
+    /// Files cannot be read.
+    #[error("cannot read {}: {source}; see to it", .path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Files cannot be written.
     #[error("cannot write {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// The file or folder.
@@ -94,6 +113,10 @@ fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
     move |source| FolderError::Io { path: path.to_path_buf(), source }
 }
 
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
+    move |source| FolderError::Unreadable { path: path.to_path_buf(), source }
+}
+
 /// A folder that is ours for as long as this lives: nobody else can use it meanwhile.
 #[derive(Debug)]
 pub struct Folder {
@@ -106,8 +129,9 @@ impl Folder {
     /// A folder for a new run, created if need be. A run that is there already must be meant to be replaced.
     pub fn create(path: &Path, replace: bool) -> Result<Self, FolderError> {
         fs::create_dir_all(path).map_err(fault(path))?;
-        let occupied = |names: &[String]| names.iter().any(|name| name == CONFIG);
-        let names = files::names(path).map_err(fault(path))?;
+        let has = |names: &[String], wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
+        let occupied = |names: &[String]| has(names, &[CONFIG]) && has(names, &MARKS);
+        let names = files::names(path).map_err(unreadable(path))?;
         let others: Vec<&str> = names.iter().map(String::as_str).filter(|n| !is_ours(n)).collect();
         if !others.is_empty() && !occupied(&names) {
             let more = if others.len() > 3 { format!(" and {} more", others.len() - 3) } else { String::new() };
@@ -116,12 +140,12 @@ impl Folder {
         }
         let folder = Self::lock(path)?;
         // Looked at again: another process may have begun a run in between.
-        let names = files::names(path).map_err(fault(path))?;
+        let names = files::names(path).map_err(unreadable(path))?;
         if occupied(&names) {
             if !replace {
                 return Err(FolderError::Occupied(path.into()));
             }
-            folder.set_aside(&names)?;
+            folder.set_aside()?;
         }
         folder.tidy()?;
         Ok(folder)
@@ -214,7 +238,7 @@ impl Folder {
 
     /// Removes what a program left behind that was killed while it wrote.
     fn tidy(&self) -> Result<(), FolderError> {
-        for name in files::names(&self.path).map_err(fault(&self.path))? {
+        for name in files::names(&self.path).map_err(unreadable(&self.path))? {
             if files::is_temporary(&name) {
                 let _ = fs::remove_file(self.file(&name));
             }
@@ -223,15 +247,19 @@ impl Folder {
     }
 
     /// Moves the run that is to be replaced into a folder of its own below this one.
-    fn set_aside(&self, names: &[String]) -> Result<(), FolderError> {
+    fn set_aside(&self) -> Result<(), FolderError> {
+        let entries = fs::read_dir(&self.path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        let mut names: Vec<OsString> =
+            entries.map_err(unreadable(&self.path))?.iter().map(fs::DirEntry::file_name).collect();
+        names.retain(|name| name != LOCK && !name.to_string_lossy().starts_with(REPLACED));
+        // First what makes it a run that can go on, the settings last: one that is cut off here is no run any more.
+        names.sort_by_key(|name| (name == CONFIG, !MARKS.iter().any(|mark| name == mark), name.clone()));
         let free = (1..).map(|n| self.file(&format!("{REPLACED}{n}"))).find(|place| !place.exists());
         let Some(place) = free else { return Ok(()) };
         fs::create_dir(&place).map_err(fault(&place))?;
-        // The settings last: until then, the folder still holds a run.
-        let ours = |name: &&String| *name != LOCK && *name != CONFIG && !name.starts_with(REPLACED);
-        for name in names.iter().filter(ours).map(String::as_str).chain([CONFIG]) {
-            let path = self.file(name);
-            fs::rename(&path, place.join(name)).map_err(fault(&path))?;
+        for name in names {
+            let path = self.path.join(&name);
+            fs::rename(&path, place.join(&name)).map_err(fault(&path))?;
         }
         Ok(())
     }
@@ -239,7 +267,7 @@ impl Folder {
 
 /// Whether a file of this name may lie in a folder that holds no run yet.
 fn is_ours(name: &str) -> bool {
-    name == LOCK || name.starts_with(REPLACED) || files::is_temporary(name)
+    [LOCK, LOG].contains(&name) || name.starts_with(REPLACED) || files::is_temporary(name)
 }
 
 /// Checks that there is the folder of a run.
@@ -247,7 +275,8 @@ fn is_run(path: &Path) -> Result<(), FolderError> {
     if !path.exists() {
         return Err(FolderError::Missing(path.into()));
     }
-    if !path.join(CONFIG).is_file() {
+    // Many programs have a file of that name.
+    if !path.join(CONFIG).is_file() || !MARKS.iter().any(|mark| path.join(mark).is_file()) {
         return Err(FolderError::NotARun(path.into()));
     }
     Ok(())
@@ -258,16 +287,19 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
     let mut faults = Vec::new();
     for name in [CHECKPOINT, PREVIOUS] {
         let path = folder.join(name);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let bytes = match fs::metadata(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(fault(&path)(e)),
+            // A pipe, for example, would keep whoever reads it waiting.
+            Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
+            Ok(_) => fs::read(&path),
+            Err(e) => Err(e),
         };
+        let bytes = bytes.map_err(unreadable(&path))?;
         match Checkpoint::from_bytes(&bytes) {
             Ok(checkpoint) => return Ok((checkpoint, faults.pop())),
             // An older state would be a step back that nobody asked for.
             Err(error @ CheckpointError::Newer { .. }) => {
-                return Err(FolderError::NoCheckpoint { folder: folder.into(), why: format!(" ({name}: {error})") });
+                return Err(FolderError::Newer { path, error });
             }
             Err(error) => faults.push(format!("{name} cannot be used: {error}")),
         }
@@ -312,10 +344,8 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
     let lock = path.join(LOCK);
     // Asked for with a shared lock, which two lookers can have at once.
-    let running = match File::open(&lock) {
-        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        Err(_) => false,
-    };
+    let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let running = lock.is_file() && File::open(&lock).is_ok_and(held);
     let running = running.then(|| holder(&lock).unwrap_or(0));
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
     match newest(path) {
@@ -361,6 +391,7 @@ mod tests {
     fn run() -> (tempfile::TempDir, Folder) {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::create(&place.path().join("run"), false).expect("a new folder");
+        folder.log("begun");
         folder.write(CONFIG, b"objective = 'sphere'\n").expect("a file");
         (place, folder)
     }

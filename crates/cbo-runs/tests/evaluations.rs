@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use cbo::{Objective, Rows, StepContext};
-use cbo_runs::evaluations::{CutOff, Evaluations, Progress};
+use cbo_runs::evaluations::{Broken, CutOff, Evaluations, Progress};
 use cbo_runs::external::{Program, Protocol, Settings};
 use cbo_runs::store::Store;
 use std::fs;
@@ -86,4 +86,44 @@ fn a_worker_that_dies_with_us_is_no_failure_of_its_point() {
     assert!(energies(&evaluations, &[1.0])[0].is_nan());
     drop(evaluations);
     assert!(Store::open(&path).expect("a store").known(&[1.0]).is_some());
+}
+
+#[test]
+fn a_mended_program_gets_another_chance() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let settings = program(folder, "test -e mended || exit 3; test \"$1\" = 2.0 && echo nan || echo \"$1\"");
+    let settings = Settings { program: settings.program.in_folder(folder.into()), ..settings };
+    let start = || {
+        Evaluations::start(1, &settings, Some(Store::open(&folder.join("store")).expect("a store"))).expect("workers")
+    };
+    assert!(energies(&start(), &[1.0]).iter().all(|e| e.is_nan()));
+    fs::write(folder.join("mended"), "").expect("a file");
+    assert!(energies(&start(), &[1.0]).iter().all(|e| e.is_nan()), "what has failed has failed");
+    let mut again = start();
+    again.retry_failed(true);
+    let values = energies(&again, &[1.0, 2.0]);
+    assert!(values[0] == 1.0 && values[1].is_nan());
+    drop(again);
+    let mut again = start();
+    again.retry_failed(true);
+    energies(&again, &[1.0, 2.0]);
+    assert_eq!(noted(folder), ["1.0", "1.0", "2.0"], "answers are not asked for again");
+}
+
+#[test]
+fn a_broken_program_ends_the_run_before_the_budget_is_spent() {
+    let place = tempfile::tempdir().expect("a folder");
+    let settings = program(place.path(), "test \"$1\" = 0.0 && echo 7 || exit 3");
+    let path = place.path().join("store");
+    let start = || Evaluations::start(1, &settings, Some(Store::open(&path).expect("a store"))).expect("workers");
+    let broken = |evaluations: &Evaluations, rows: &[f64]| {
+        let outcome = evaluations.energies(StepContext::default(), Rows::new(rows, 1), &mut vec![0.0; rows.len()]);
+        outcome.err().map(|fault| fault.source.expect("a source").is::<Broken>())
+    };
+    let evaluations = start();
+    assert_eq!(broken(&evaluations, &[1.0, 2.0, 3.0, 4.0]), None, "a few may fail");
+    assert_eq!(broken(&evaluations, &[0.0, 5.0, 6.0, 7.0, 8.0, 9.0]), Some(true));
+    drop(evaluations);
+    assert_eq!(broken(&start(), &[0.0, 5.0, 6.0, 7.0, 8.0, 9.0]), Some(true), "also when it is known already");
 }

@@ -302,3 +302,20 @@ fn a_history_goes_on_from_its_records() {
         assert_eq!(second.spacing(), whole.spacing());
     }
 }
+
+#[test]
+fn a_run_that_contracted_goes_on_when_it_is_given_steps() {
+    let open_ended = variants().remove(6);
+    let objective = from_fn(DIM, bumpy);
+    let mut end = Listener::default();
+    let contracted = solve::<f64>(&open_ended, &objective, &mut end).expect("a run");
+    assert_eq!(contracted.stop, StopReason::Diameter);
+    let state = end.end.expect("an end").2;
+    let longer = CboConfig { steps: Some(contracted.steps + 30), ..open_ended.clone() };
+    let whole = solve::<f64>(&longer, &objective, &mut ()).expect("a run");
+    let again = resume::<f64>(&longer, &objective, &mut (), &state).expect("a run");
+    assert_eq!((again.stop, again.steps, &again.best), (StopReason::Steps, whole.steps, &whole.best));
+    // A diameter of its own counts from now on, too.
+    let finer = CboConfig { diameter: Some(1e-30), ..longer };
+    assert_eq!(resume::<f64>(&finer, &objective, &mut (), &state).expect("a run").stop, StopReason::Steps);
+}

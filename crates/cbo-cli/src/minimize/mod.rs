@@ -16,12 +16,12 @@ use crate::progress::Progress;
 use crate::result::Summary;
 use crate::resume::{ResumeArgs, refused};
 use crate::values::{self, Precision, Switch};
-use crate::{Command, certify, interrupt, settings};
+use crate::{Command, certify, interrupt, settings, text};
 use cbo::{History, Objective, Scalar, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::Problem;
 use cbo_runs::checkpoint::Checkpoint;
-use cbo_runs::evaluations::{CutOff, Evaluations};
+use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
 use cbo_runs::folder::{CONFIG, EVALUATIONS, Folder};
 use cbo_runs::keeper::Keeper;
 use cbo_runs::store::Store;
@@ -44,6 +44,9 @@ const FRAMES: usize = 120;
 
 /// Seconds between two checkpoints, unless others are asked for.
 const CHECKPOINT_EVERY: f64 = 30.0;
+
+/// What to do about a program that fails.
+const MENDED: &str = "; mend the program, and go on with: cbo resume FOLDER --retry-failed";
 
 /// The file of given initial points in the folder of a run.
 const POINTS_FILE: &str = "points.csv";
@@ -100,6 +103,9 @@ pub struct MinimizeArgs {
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Output")]
     pub certify: Option<bool>,
+    /// Whether points that failed before are tried again; `cbo resume` has a flag for it.
+    #[arg(skip)]
+    pub retry_failed: bool,
 }
 
 impl MinimizeArgs {
@@ -130,8 +136,8 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
         None => None,
     };
     if let Some(folder) = &folder {
-        write_settings(folder, &task, args.certificate_folder().is_some())?;
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
+        write_settings(folder, &task, args.certificate_folder().is_some())?;
     }
     go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
 }
@@ -141,7 +147,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     interrupt::listen();
     let config = folder.file(CONFIG);
     let line = ["cbo".into(), "minimize".into(), "--config".into(), config.into_os_string()];
-    let (cli, origins) = crate::parse(&line)?;
+    let (cli, mut origins) = crate::parse(&line)?;
     let Command::Minimize(mut settings) = cli.command else { return Err(CliError::Usage("no run".into())) };
     let every = interval(args.checkpoint_every).map_err(CliError::Usage)?;
     if settings.certify == Some(true) {
@@ -149,9 +155,10 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         let note = "the certificate of the run is not kept over a pause, and left out";
         (!args.quiet).then(|| eprintln_quietly(&format!("warning: {note}")));
     }
-    extend(&mut settings, args, &origins, from.as_ref())?;
+    extend(&mut settings, args, &mut origins, from.as_ref())?;
     (settings.run.json, settings.run.quiet) = (Some(args.json), Some(args.quiet));
     settings.out = Some(folder.path().to_path_buf());
+    settings.retry_failed = args.retry_failed;
     let task = Task::new(&settings, &origins)?;
     if let Some(Checkpoint { summary, .. }) = &from {
         let differences = task.differences(&summary.settings, &summary.files);
@@ -165,7 +172,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         folder.set_checkpoints_aside().map_err(refused)?;
         write_settings(&folder, &task, false)?;
     }
-    folder.log(&match &from {
+    folder.log(&match from.as_ref().filter(|from| !from.state.is_empty()) {
         Some(from) => format!("goes on at step {} with cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
     });
@@ -176,7 +183,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
 fn extend(
     settings: &mut MinimizeArgs,
     args: &ResumeArgs,
-    origins: &Origins,
+    origins: &mut Origins,
     from: Option<&Checkpoint>,
 ) -> Result<(), CliError> {
     if args.epochs.is_some() {
@@ -186,24 +193,41 @@ fn extend(
     let config = &task.config;
     let (step, evaluations, seconds) =
         from.map_or((0, 0, 0.0), |from| (from.summary.step, from.summary.evaluations, from.summary.seconds));
-    let run = &mut settings.run;
-    if let Some(steps) = args.steps {
+    let (time, add) = (step as f64 * config.dt, |a: f64, b: f64| a + b);
+    let steps = args.steps.map(|steps| {
         let before = config.check(task.dim()).ok().and_then(|plan| plan.last_step());
-        (run.steps, run.time) =
-            (Some(Switch(Some(steps.after(before, step, u64::saturating_add)))), Some(Switch(None)));
+        steps.after(before, step, u64::saturating_add)
+    });
+    let end = args.time.map(|end| end.after(config.time.or(config.steps.map(|n| n as f64 * config.dt)), time, add));
+    let budget = args.evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
+    let limit = args.seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
+    let done = |field: &str, new: f64, done: f64| {
+        let remedy = format!("{} are done already; give more, or +N for more than before", text::number(done));
+        if new < done { Err(CliError::setting(field, text::number(new), remedy)) } else { Ok(()) }
+    };
+    steps.map_or(Ok(()), |new| done("steps", new as f64, step as f64))?;
+    end.map_or(Ok(()), |new| done("time", new, time))?;
+    budget.map_or(Ok(()), |new| done("evaluations", new as f64, evaluations as f64))?;
+    let (run, program) = (&mut settings.run, &mut settings.program);
+    if steps.is_some() || end.is_some() {
+        (run.steps, run.time) = (Some(Switch(steps)), Some(Switch(end)));
     }
-    if let Some(time) = args.time {
-        let now = step as f64 * config.dt;
-        let before = config.time.or(config.steps.map(|steps| steps as f64 * config.dt));
-        (run.time, run.steps) = (Some(Switch(Some(time.after(before, now, |a, b| a + b)))), Some(Switch(None)));
-    }
-    if let Some(budget) = args.evaluations {
-        run.max_evaluations =
-            Some(Switch(Some(budget.after(config.max_evaluations, evaluations, u64::saturating_add))));
-    }
-    if let Some(budget) = args.seconds {
-        run.max_seconds = Some(Switch(Some(budget.after(config.max_seconds, seconds, |a, b| a + b))));
-    }
+    run.max_evaluations = budget.map(|budget| Switch(Some(budget))).or(run.max_evaluations);
+    run.max_seconds = limit.map(|limit| Switch(Some(limit))).or(run.max_seconds);
+    program.workers = args.workers.or(program.workers);
+    program.timeout = args.timeout.or(program.timeout);
+    program.retries = args.retries.or(program.retries);
+    let given = [
+        ("steps", args.steps.is_some()),
+        ("time", args.time.is_some()),
+        ("max-evaluations", args.evaluations.is_some()),
+        ("max-seconds", args.seconds.is_some()),
+        ("threads", args.threads.is_some()),
+        ("workers", args.workers.is_some()),
+        ("timeout", args.timeout.is_some()),
+        ("retries", args.retries.is_some()),
+    ];
+    given.iter().filter(|(_, given)| *given).for_each(|(field, _)| origins.forget(field));
     run.threads = args.threads.or(run.threads);
     Ok(())
 }
@@ -255,9 +279,12 @@ where
     Problem: Objective<T>,
 {
     let (options, config, dim) = (&args.run, &task.config, task.dim());
+    // The first checkpoint, before anything is evaluated, says what the run is; it has no state yet.
+    let (begun, from) = (from, from.filter(|from| !from.state.is_empty()));
     let progress = Progress::new(config, dim, !options.json() && !options.quiet());
-    let target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
-    if let (Some(keeper), Some(_)) = (&keeper, from) {
+    let mut target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
+    target.retry_failed(args.retry_failed);
+    if let (Some(keeper), Some(_)) = (&keeper, begun) {
         // Not before: a run that is refused, for its store perhaps, keeps the limits that it had.
         write_settings(keeper.folder(), task, false)?;
     }
@@ -271,7 +298,11 @@ where
         Some(1 | 2) if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), from, options.quiet()));
+    let mut checkpoints =
+        keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), begun, options.quiet()));
+    if let (Some(checkpoints), None) = (&mut checkpoints, from) {
+        checkpoints.begin();
+    }
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints };
     let report = match from {
         Some(from) => {
@@ -306,8 +337,8 @@ where
     let written = outputs::write(args, task, &target, &summary, &report, records, watch.film);
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
     outputs::settle(written, fault, args.out.as_deref())?;
-    print(&if options.json() { json(&summary) } else { summary.lines() })?;
-    if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { Ok(()) }
+    let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
+    if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { printed }
 }
 
 /// What is minimised, ready to be evaluated.
@@ -336,12 +367,14 @@ fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> 
 fn refusal(error: &SolveError, target: &Target) -> CliError {
     match (error, target.evaluations()) {
         (SolveError::NoFiniteEnergy { .. }, Some(evaluations)) => {
-            let last =
-                evaluations.last_failure().map_or_else(String::new, |last| format!(" (the last failure: {last})"));
+            let last = evaluations
+                .last_failure()
+                .map_or_else(String::new, |last| format!(" (the last failure: {last}){MENDED}"));
             CliError::Failed(format!("{error}{last}"))
         }
         (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
             Some(source) if source.is::<CutOff>() => CliError::Interrupted,
+            Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{MENDED}")),
             _ => CliError::Failed(source.message.clone()),
         },
         _ => failure(error),

@@ -35,6 +35,13 @@ impl Target {
         }
     }
 
+    /// Has points of a program tried again that failed before, if `retry`.
+    pub fn retry_failed(&mut self, retry: bool) {
+        if let Self::Program(_, evaluations) = self {
+            evaluations.retry_failed(retry);
+        }
+    }
+
     /// In words.
     pub fn description(&self) -> &str {
         match self {

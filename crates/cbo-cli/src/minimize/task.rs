@@ -9,7 +9,7 @@ use crate::values::Precision;
 use crate::{settings, text};
 use cbo::{CboConfig, InitialLaw};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Settings that may change when a run goes on: they say when to stop and how fast to compute, not what.
@@ -111,25 +111,22 @@ impl Task {
 
     /// What differs between this task and the one whose settings and files are given, in words.
     pub fn differences(&self, settings: &BTreeMap<String, String>, files: &BTreeMap<String, String>) -> Vec<String> {
-        let mut found = Vec::new();
-        for (key, now) in self.entries() {
-            match settings.get(key) {
-                Some(then) if *then != now && !FREE.contains(&key) => {
-                    found.push(format!("{key} was {then} and is {now}"))
-                }
-                _ => {}
+        let now: BTreeMap<String, String> =
+            self.entries().into_iter().map(|(key, value)| (key.into(), value)).collect();
+        let keys: BTreeSet<&String> = settings.keys().chain(now.keys()).collect();
+        let said = |value: Option<&String>| value.map_or("not given".to_string(), Clone::clone);
+        let mut found: Vec<String> = keys
+            .into_iter()
+            .filter(|key| !FREE.contains(&key.as_str()) && settings.get(*key) != now.get(*key))
+            .map(|key| format!("{key} was {} and is {}", said(settings.get(key)), said(now.get(key))))
+            .collect();
+        let present = self.files();
+        for (path, then) in files {
+            match present.get(path) {
+                Some(now) if now == then => {}
+                Some(_) => found.push(format!("the contents of {path} have changed")),
+                None => found.push(format!("{path} was a part of the program and is not found")),
             }
-        }
-        for (path, now) in self.files() {
-            match files.get(&path) {
-                Some(then) if *then != now => found.push(format!("the contents of {path} have changed")),
-                _ => {}
-            }
-        }
-        // A function in the place of a program, or the other way round, has keys of its own.
-        let kind = |key: &str| settings.contains_key(key) != self.entries().iter().any(|(k, _)| *k == key);
-        if kind("command") || kind("objective") {
-            found.push("a function and a program are different things".into());
         }
         found
     }

@@ -64,6 +64,14 @@ impl Checkpoints {
         Self { keeper, summary, first: true, ended: false, quiet, fault: None }
     }
 
+    /// Writes down what the run is, before anything is evaluated.
+    pub fn begin(&mut self) {
+        let warning = self.keeper.keep(&Checkpoint { summary: self.summary.clone(), ..Checkpoint::default() });
+        if let (Some(warning), false) = (warning, self.quiet) {
+            eprintln_quietly(&format!("warning: {warning}; trying again later"));
+        }
+    }
+
     /// Writes the last checkpoint of a run that was at its end when it was taken up, of which no observer is told: killed just before
     /// that, for example.
     pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {

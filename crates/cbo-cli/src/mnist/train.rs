@@ -323,6 +323,10 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliErr
         ("evaluations", given.evaluations.is_some()),
         ("time", given.time.is_some()),
         ("seconds", given.seconds.is_some()),
+        ("workers", given.workers.is_some()),
+        ("timeout", given.timeout.is_some()),
+        ("retries", given.retries.is_some()),
+        ("retry-failed", given.retry_failed),
     ];
     if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
         let remedy = format!("--{flag} is not for training runs, of which {} holds one", folder.path().display());

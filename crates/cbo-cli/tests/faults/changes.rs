@@ -122,6 +122,61 @@ fn a_file_that_the_program_writes_is_no_part_of_it() {
 }
 
 #[test]
+fn a_setting_that_was_not_there_is_a_change() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, _) = run(place.path());
+    let file = folder.join("config.toml");
+    let config = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, format!("{config}shift = 3\n")).expect("a file");
+    assert_usage(&resume(&folder, "--steps +5"), &["shift was not given and is 3", "--force"]);
+}
+
+#[test]
+fn a_limit_below_what_is_done_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, expected) = run(place.path());
+    assert_usage(&resume(&folder, "--steps 5"), &["steps = 5", "10.0 are done already"]);
+    assert_usage(&resume(&folder, "--time 0.5"), &["time = 0.5", "1.0 are done already"]);
+    assert_usage(&resume(&folder, "--evaluations 3"), &["evaluations = 3", "330.0 are done already"]);
+    assert_eq!(finished(&resume(&folder, "--steps +0"), &folder), expected);
+}
+
+#[test]
+fn a_program_that_changed_before_its_first_step_was_done_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, script) = (place.path().join("run"), place.path().join("broken.sh"));
+    fs::write(&script, "exit 3\n").expect("a file");
+    let words = "--dim 1 --bounds -5,5 --particles 6 --steps 2 --seed 18";
+    let output = begin(&minimize_program(&format!("sh {} {{x}}", path(&script)), words), &folder);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("6 of 6") && stderr(&output).contains("--retry-failed"), "{}", stderr(&output));
+    fs::write(&script, "echo $(($RANDOM)) $1\necho 1\n").expect("a file");
+    assert_usage(&resume(&folder, "--retry-failed"), &["the contents of", path(&script), "have changed"]);
+    // What failed has failed, unless it is to be tried again.
+    assert_eq!(resume(&folder, "--force").status.code(), Some(1));
+    let run = finished(&resume(&folder, "--force --retry-failed"), &folder);
+    assert_eq!((run.number("steps"), run.number("failed_evaluations")), (2, 0));
+    fs::remove_file(&script).expect("removed");
+    assert_usage(&resume(&folder, "--steps +1"), &[path(&script), "is not found"]);
+}
+
+#[test]
+fn a_folder_with_some_other_config_is_no_run() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("site");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("config.toml"), "title = 'mine'\n").expect("a file");
+    fs::write(folder.join(".notes.tmp"), "mine").expect("a file");
+    let arguments = [line("minimize sphere --dim 2 --steps 2"), vec!["--force".into()]].concat();
+    assert_usage(&begin(&arguments, &folder), &["is not the folder of a run"]);
+    assert_usage(&resume(&folder, ""), &["is not the folder of a run"]);
+    let mut names: Vec<_> =
+        fs::read_dir(&folder).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".notes.tmp", "config.toml"]);
+}
+
+#[test]
 fn limits_and_speed_may_change_freely() {
     let place = tempfile::tempdir().expect("a folder");
     let (folder, _) = run(place.path());

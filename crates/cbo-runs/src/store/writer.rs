@@ -1,7 +1,7 @@
 //! The thread that writes: all rows that wait become one transaction.
 
 use super::{Row, StoreError, file, point};
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, named_params};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, OnceLock};
@@ -45,9 +45,20 @@ impl Writer {
         }
     }
 
+    /// Begins to write. Another program that has the file locked is waited for, however long: rows must not be lost, and a full queue
+    /// slows the run down meanwhile.
+    fn begin(&self) -> rusqlite::Result<Transaction<'_>> {
+        loop {
+            match Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate) {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// One transaction with all rows that wait.
     fn commit(&self, first: Message, flushed: &mut Vec<SyncSender<()>>) -> rusqlite::Result<()> {
-        let transaction = self.connection.unchecked_transaction()?;
+        let transaction = self.begin()?;
         let mut insert = transaction.prepare(INSERT)?;
         let others = std::iter::from_fn(|| self.messages.try_recv().ok()).take(GROUP);
         for message in std::iter::once(first).chain(others) {

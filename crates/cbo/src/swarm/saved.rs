@@ -63,9 +63,9 @@ impl<T: Scalar> Swarm<T> {
         from.numbers(&mut self.best.x)?;
         let mut values = [0.0; 5];
         from.numbers(&mut values)?;
-        let [best, alpha, sigma, variance, done_below] = values;
+        // When the swarm is done follows from the plan and the first positions, which are there again.
+        let [best, alpha, sigma, variance, _done_below] = values;
         (self.best.value, self.alpha, self.sigma, self.variance) = (best, alpha, sigma, variance);
-        self.done_below = (!done_below.is_nan()).then_some(done_below);
         for n in [
             &mut self.step,
             &mut self.best_batch,
