@@ -253,7 +253,7 @@ fn a_damaged_checkpoint_is_stepped_over_and_a_wrong_one_refused() {
     let mut bytes = fs::read(&newest).expect("a file");
     bytes[200] ^= 4;
     fs::write(&newest, bytes).expect("written");
-    let output = run(&resuming(&out, &[]));
+    let output = cbo(&["resume", path(&out)]);
     assert!(output.status.success());
     assert!(stderr(&output).contains("warning: checkpoint.cbo cannot be used"), "{}", stderr(&output));
     assert_eq!(&left(&out), undisturbed(EPOCHS));

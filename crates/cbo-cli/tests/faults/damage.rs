@@ -4,7 +4,7 @@ use crate::common::folders::{
     Finished, assert_success, begin, beginning, command_of, contents, finished, line, minimize_program, python_worker,
     resume, resuming,
 };
-use crate::common::{assert_usage, stderr};
+use crate::common::{assert_usage, command, path, stderr};
 use std::fs;
 use std::path::Path;
 
@@ -45,7 +45,8 @@ fn the_checkpoint_before_is_taken_with_a_warning() {
         change(&folder.join(CHECKPOINT), damage);
         let damaged = fs::read(folder.join(CHECKPOINT)).expect("a file");
         forget_result(&folder);
-        let output = resume(&folder, "--checkpoint-every 0");
+        let output =
+            command(&["resume", path(&folder), "--checkpoint-every", "0"]).output().expect("the program starts");
         let warning = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{what}: {warning}");
         assert!(warning.starts_with("warning: checkpoint.cbo cannot be used: "), "{what}: {warning}");
