@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -129,7 +130,13 @@ impl Program {
                 "{name} may not be executed; allow it with chmod +x {name}, or put its interpreter before it, such as \
                  python3 {name}"
             )),
-            Ok(_) => Ok(()),
+            Ok(_) => match interpreter(&path).filter(|interpreter| !interpreter.exists()) {
+                Some(missing) => wrong(format!(
+                    "the first line of {name} asks for {}, which is not there; install it, or change that line",
+                    missing.display()
+                )),
+                None => Ok(()),
+            },
             Err(error) => wrong(format!("{name} cannot be read: {error}")),
         }
     }
@@ -182,6 +189,16 @@ impl Program {
         let folder = self.folder().map(Path::to_path_buf).or_else(|| env::current_dir().ok());
         folder.map_or("the current folder".into(), |folder| folder.display().to_string())
     }
+}
+
+/// What the first line of a script, `#!/bin/sh`, asks for.
+fn interpreter(script: &Path) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    fs::File::open(script).ok()?.take(256).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    // A relative one depends on where the program runs; then starting it tells.
+    line.split_whitespace().next().map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 #[cfg(unix)]
@@ -257,6 +274,29 @@ mod tests {
             assert!(error.starts_with("command = \"") && error.contains(says), "{text}: {error}");
         }
         Program::parse("sh -c 'echo 1'", Protocol::Json).and_then(|p| p.check()).expect("a shell is there");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_script_needs_its_interpreter() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text, says) in [
+            ("good", "#!/bin/sh\necho 1\n", None),
+            ("plain", "echo 1\n", None),
+            ("env", "#! /usr/bin/env no-such-thing\n", None),
+            ("bad", "#!/no/such/interpreter -x\n", Some("asks for /no/such/interpreter, which is not there")),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("a script");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+            let program = Program::parse(&format!("./{name} {{x}}"), Protocol::Args).expect("a command");
+            let checked = program.in_folder(folder.path().into()).check().map_err(|e| e.to_string());
+            match says {
+                None => assert_eq!(checked, Ok(()), "{name}"),
+                Some(says) => assert!(checked.expect_err(name).contains(says)),
+            }
+        }
     }
 
     #[test]
