@@ -95,7 +95,7 @@ fn what_cannot_be_started_is_explained() {
         );
         attempts.last().expect("an attempt").outcome.clone()
     };
-    let outcome = script("no-interpreter", "#!/no/such/shell\necho 1\n");
+    let outcome = script("no-interpreter", "#!no/such/shell\necho 1\n");
     let says = "the interpreter that its first line names";
     assert!(matches!(&outcome, Outcome::NotStarted(why) if why.contains(says)), "{outcome:?}");
     let mut all = jobs(1);
