@@ -6,6 +6,7 @@
 //! - [`checkpoint`]: the state of a run as a versioned, checksummed file, from which it goes on bit by bit.
 //! - [`folder`]: the folder of a run, with a lock, a log and its checkpoints.
 //! - [`keeper`]: checkpoints at their times.
+//! - [`timestamp`]: times as text.
 //! - [`files`]: files that appear whole or not at all.
 
 pub mod checkpoint;
@@ -15,3 +16,4 @@ pub mod files;
 pub mod folder;
 pub mod keeper;
 pub mod store;
+pub mod timestamp;

@@ -14,7 +14,7 @@ mod writer;
 pub use read::{Reading, Row, Summary, read};
 
 use crate::external::{Attempt, Outcome};
-use crate::folder::timestamp;
+use crate::timestamp::timestamp;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender};

@@ -5,7 +5,7 @@ use super::table;
 use crate::error::{CliError, print};
 use crate::numbers::{Number, grouped, json, short};
 use crate::progress::duration;
-use cbo_runs::folder::timestamp;
+use cbo_runs::timestamp::timestamp;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,8 +3,9 @@
 use super::seen::{Run, ago};
 use crate::error::{CliError, print};
 use crate::numbers::{Number, grouped, json, numbers, point, short};
-use cbo_runs::folder::{CONFIG, timestamp};
+use cbo_runs::folder::CONFIG;
 use cbo_runs::store::{Row, Summary};
+use cbo_runs::timestamp::timestamp;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
