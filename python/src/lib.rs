@@ -14,11 +14,18 @@ mod theory;
 mod view;
 mod watch;
 
+use cbo::simd;
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
 /// The module.
 #[pymodule]
 fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // The environment holds for the whole program: an impossible CBO_SIMD is an error at once.
+    if let Err(error) = simd::chosen() {
+        let message = format!("{} = {}: {}", simd::VARIABLE, error.name, error.remedy());
+        return Err(PyImportError::new_err(message));
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<problem::Problem>()?;
     module.add_class::<optimizer::Run>()?;

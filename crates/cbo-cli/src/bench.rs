@@ -6,19 +6,21 @@
 
 use crate::error::{CliError, print};
 use cbo::noise::{Noise, Stream, scratch_len};
-use cbo::simd::{self, Kernel, Vector};
+use cbo::simd::{self, InstructionSet, Kernel, Vector};
 use cbo::{Alpha, CboConfig, Diffusion, InitialLaw, Objective, Scalar, Sigma, StepReport, solve};
 use cbo_problems::Problem;
 use clap::Args;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::process::Command;
 use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
   cbo bench
+  cbo bench --simd all --particles 320000
   cbo bench --particles 320000 --dim 16 --precision f32 --threads 2 --json";
 
 /// Arguments of `cbo bench`.
@@ -37,6 +39,9 @@ pub struct BenchArgs {
     /// Threads; one and all cores if absent
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
+    /// Instruction set: avx512, avx2 or portable, or all that this machine has; that of CBO_SIMD, or the best, if absent
+    #[arg(long, value_name = "SET")]
+    simd: Option<String>,
     /// Seconds to spend on each row
     #[arg(long, default_value_t = 1.0, value_name = "S")]
     seconds: f64,
@@ -46,16 +51,18 @@ pub struct BenchArgs {
 }
 
 /// One row: nanoseconds per coordinate update, of the step and of its floors.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
+    /// The instruction set used.
+    pub instruction_set: String,
     /// Number of particles.
     pub particles: usize,
     /// Number of coordinates.
     pub dim: usize,
     /// Kind of noise.
-    pub diffusion: &'static str,
+    pub diffusion: String,
     /// f32 or f64.
-    pub precision: &'static str,
+    pub precision: String,
     /// Threads used.
     pub threads: usize,
     /// Milliseconds for one step.
@@ -72,13 +79,12 @@ pub struct Row {
     pub run_milliseconds: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Report {
-    version: &'static str,
-    instruction_set: &'static str,
+    version: String,
     cores: usize,
     alpha: f64,
-    unit: &'static str,
+    unit: String,
     rows: Vec<Row>,
 }
 
@@ -92,31 +98,22 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         Some(n) => vec![(n as usize, args.dim as usize)],
         None => vec![(100, 20), (10_000, 10), (320_000, 16), (1_000, 1_000)],
     };
+    let sets = match args.simd.as_deref() {
+        None => vec![simd::current()],
+        Some("all") => simd::available(),
+        Some(name) => vec![set_called(name)?],
+    };
     let mut rows = Vec::new();
-    for (particles, dim) in sizes {
-        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
-            for precision in ["f64", "f32"] {
-                if args.precision.as_ref().is_some_and(|p| p != precision) {
-                    continue;
-                }
-                let threads = match args.threads {
-                    Some(t) => vec![t as usize],
-                    None if particles * dim < 100_000 || cores == 1 => vec![1],
-                    None => vec![1, cores],
-                };
-                for threads in threads {
-                    let case = Case { particles, dim, diffusion, threads, seconds: args.seconds };
-                    rows.push(if precision == "f64" { case.measure::<f64>()? } else { case.measure::<f32>()? });
-                }
-            }
+    for size in sizes {
+        for &set in &sets {
+            rows.extend(if set == simd::current() { args.rows(size, cores)? } else { args.rows_of(size, set)? });
         }
     }
     let report = Report {
-        version: env!("CARGO_PKG_VERSION"),
-        instruction_set: simd::best().name(),
+        version: env!("CARGO_PKG_VERSION").into(),
         cores,
         alpha: ALPHA,
-        unit: "ns per coordinate update",
+        unit: "ns per coordinate update".into(),
         rows,
     };
     if args.json {
@@ -124,6 +121,53 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         return print(&format!("{text}\n"));
     }
     print(&table(&report))
+}
+
+/// The instruction set of that name, or an error that says which there are.
+fn set_called(name: &str) -> Result<InstructionSet, CliError> {
+    name.parse()
+        .map_err(|e: simd::UnavailableSet| CliError::setting("simd", name, e.remedy() + "; all takes each of them"))
+}
+
+impl BenchArgs {
+    /// All rows of one size.
+    fn rows(&self, (particles, dim): (usize, usize), cores: usize) -> Result<Vec<Row>, CliError> {
+        let mut rows = Vec::new();
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            for precision in ["f64", "f32"] {
+                if self.precision.as_ref().is_some_and(|p| p != precision) {
+                    continue;
+                }
+                let threads = match self.threads {
+                    Some(t) => vec![t as usize],
+                    None if particles * dim < 100_000 || cores == 1 => vec![1],
+                    None => vec![1, cores],
+                };
+                for threads in threads {
+                    let case = Case { particles, dim, diffusion, threads, seconds: self.seconds };
+                    rows.push(if precision == "f64" { case.measure::<f64>()? } else { case.measure::<f32>()? });
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The same on another instruction set. A program has one for its whole life, so another process measures.
+    fn rows_of(&self, (particles, dim): (usize, usize), set: InstructionSet) -> Result<Vec<Row>, CliError> {
+        let failed = |e: &dyn std::fmt::Display| CliError::Failed(format!("measuring on {set}: {e}"));
+        let mut command = Command::new(std::env::current_exe().map_err(|e| failed(&e))?);
+        command.args(["bench", "--json"]).env(simd::VARIABLE, set.name());
+        command.arg(format!("--particles={particles}")).arg(format!("--dim={dim}"));
+        command.arg(format!("--seconds={}", self.seconds));
+        command.args(self.precision.iter().map(|p| format!("--precision={p}")));
+        command.args(self.threads.iter().map(|t| format!("--threads={t}")));
+        let done = command.output().map_err(|e| failed(&e))?;
+        if !done.status.success() {
+            return Err(failed(&String::from_utf8_lossy(&done.stderr).trim()));
+        }
+        let report: Report = serde_json::from_slice(&done.stdout).map_err(|e| failed(&e))?;
+        Ok(report.rows)
+    }
 }
 
 /// The paper's alpha: in effect the best particle alone.
@@ -193,8 +237,9 @@ impl Case {
         Ok(Row {
             particles,
             dim,
-            diffusion: if diffusion == Diffusion::Anisotropic { "anisotropic" } else { "isotropic" },
-            precision: T::NAME,
+            instruction_set: simd::current().to_string(),
+            diffusion: if diffusion == Diffusion::Anisotropic { "anisotropic" } else { "isotropic" }.into(),
+            precision: T::NAME.into(),
             threads,
             step_milliseconds: step * 1e3,
             step: each(step),
@@ -282,13 +327,25 @@ impl<T: Scalar> Kernel<T> for Touch<'_, T> {
 
 fn table(report: &Report) -> String {
     let mut text = format!(
-        "cbo {} on {} with {} cores; Rastrigin, alpha = {:e}; {}\n\n",
-        report.version, report.instruction_set, report.cores, report.alpha, report.unit
+        "cbo {} with {} cores; Rastrigin, alpha = {:e}; {}\n\n",
+        report.version, report.cores, report.alpha, report.unit
     );
-    let heading =
-        ["particles", "dim", "noise", "type", "threads", "step", "normals", "memory", "ratio", "ms/step", "ms/1000"];
-    let widths = [9, 5, 11, 4, 7, 7, 7, 7, 5, 9, 8];
-    let mut line = |cells: [String; 11]| {
+    let heading = [
+        "set",
+        "particles",
+        "dim",
+        "noise",
+        "type",
+        "threads",
+        "step",
+        "normals",
+        "memory",
+        "ratio",
+        "ms/step",
+        "ms/1000",
+    ];
+    let widths = [8, 9, 5, 11, 4, 7, 7, 7, 7, 5, 9, 8];
+    let mut line = |cells: [String; 12]| {
         for (cell, width) in cells.iter().zip(widths) {
             let _ = write!(text, "{cell:>width$} ");
         }
@@ -298,10 +355,11 @@ fn table(report: &Report) -> String {
     line(heading.map(String::from));
     for row in &report.rows {
         line([
+            row.instruction_set.clone(),
             row.particles.to_string(),
             row.dim.to_string(),
-            row.diffusion.to_string(),
-            row.precision.to_string(),
+            row.diffusion.clone(),
+            row.precision.clone(),
             row.threads.to_string(),
             format!("{:.3}", row.step),
             format!("{:.3}", row.normals),
@@ -311,6 +369,6 @@ fn table(report: &Report) -> String {
             row.run_milliseconds.map_or(String::from("-"), |ms| format!("{ms:.2}")),
         ]);
     }
-    text + "\nstep: noise, move, energy and weights fused; normals, memory: its floors, the noise alone and one read and write of\n\
-            the positions; ratio: step over the larger floor; ms/1000: a whole run of 1000 steps.\n"
+    text + "\nset: the instruction set; step: noise, move, energy and weights fused; normals, memory: its floors, the noise alone\n\
+            and one read and write of the positions; ratio: step over the larger floor; ms/1000: a whole run of 1000 steps.\n"
 }

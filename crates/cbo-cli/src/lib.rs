@@ -31,6 +31,7 @@ pub mod text;
 pub mod theory;
 pub mod values;
 
+use cbo::simd;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use config_file::Origins;
 use error::CliError;
@@ -103,17 +104,20 @@ pub fn parse(arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
 
 /// Runs the command line; returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let outcome = parse(&arguments).and_then(|(cli, origins)| match cli.command {
-        Command::Minimize(args) => minimize::run(&args, &origins),
-        Command::Resume(args) => resume::run(&args),
-        Command::Runs(args) => runs::run(&args),
-        Command::Success(args) => success::run(&args, &origins),
-        Command::List(args) => list::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Paper(args) => paper::run(&args),
-        Command::Theory(args) => theory::run(&args),
-        Command::Meanfield(args) => meanfield::run(&args),
-        Command::Mnist(args) => mnist::run(&args),
+    let outcome = parse(&arguments).and_then(|(cli, origins)| {
+        check_instruction_set()?;
+        match cli.command {
+            Command::Minimize(args) => minimize::run(&args, &origins),
+            Command::Resume(args) => resume::run(&args),
+            Command::Runs(args) => runs::run(&args),
+            Command::Success(args) => success::run(&args, &origins),
+            Command::List(args) => list::run(&args),
+            Command::Bench(args) => bench::run(&args),
+            Command::Paper(args) => paper::run(&args),
+            Command::Theory(args) => theory::run(&args),
+            Command::Meanfield(args) => meanfield::run(&args),
+            Command::Mnist(args) => mnist::run(&args),
+        }
     });
     match outcome {
         Ok(()) => 0,
@@ -121,5 +125,13 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             error.print();
             error.code()
         }
+    }
+}
+
+/// Refuses a `CBO_SIMD` that this machine cannot serve, before anything is done.
+fn check_instruction_set() -> Result<(), CliError> {
+    match simd::chosen() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CliError::setting(simd::VARIABLE, &error.name, error.remedy())),
     }
 }

@@ -4,6 +4,7 @@ use crate::certify::CertificateResult;
 use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::values::Precision;
+use cbo::simd;
 use cbo::{CboConfig, RunReport, Scalar, StopReason};
 use serde::Serialize;
 
@@ -52,6 +53,8 @@ pub struct Summary {
     pub precision: &'static str,
     /// Threads allowed.
     pub threads: usize,
+    /// The instruction set; results do not depend on it.
+    pub instruction_set: &'static str,
     /// Seconds that the run took.
     pub seconds: Number,
     /// What the lemma and the propositions of the paper say of it, if asked for.
@@ -91,6 +94,7 @@ impl Summary {
             seed: report.seed,
             precision: precision.name(),
             threads: threads(config.threads),
+            instruction_set: simd::current().name(),
             seconds: Number(report.seconds),
             certificate: None,
         }

@@ -88,8 +88,8 @@ fn all_instruction_sets_return_the_same_bits() {
     for problem in samples::problems() {
         let points = samples::uniform(&problem, 50, 4);
         let rounded: Vec<f32> = points.iter().map(|v| *v as f32).collect();
-        let expected = double(&problem, InstructionSet::Portable, &points);
-        let expected_single = single(&problem, InstructionSet::Portable, &rounded);
+        let expected = double(&problem, InstructionSet::PORTABLE, &points);
+        let expected_single = single(&problem, InstructionSet::PORTABLE, &rounded);
         for set in available() {
             assert_eq!(double(&problem, set, &points), expected, "{problem:?} {set:?}");
             assert_eq!(single(&problem, set, &rounded), expected_single, "{problem:?} {set:?}");
@@ -152,7 +152,7 @@ fn more_coordinates_than_the_stack_holds() {
             let builder = Problem::builder("rosenbrock").dim(dim).shift(-0.5);
             let problem = if rotate { builder.rotate(2) } else { builder }.build().unwrap();
             let points = samples::uniform(&problem, 37, 1);
-            let energies = double(&problem, cbo::simd::best(), &points);
+            let energies = double(&problem, cbo::simd::current(), &points);
             for (x, energy) in points.chunks(dim).zip(energies) {
                 let reference = problem.value(x);
                 assert!((energy - reference).abs() <= 1e-12 * reference.abs(), "{dim}: {energy} {reference}");

@@ -196,7 +196,7 @@ fn every_instruction_set_gives_the_same_bits() {
             let outcome = evaluator.evaluate(&parameters, &batch, Mode::Train, &mut workspace).expect("an outcome");
             (outcome, workspace.statistics().to_vec())
         };
-        let portable = on(InstructionSet::Portable);
+        let portable = on(InstructionSet::PORTABLE);
         for set in simd::available() {
             assert_eq!(on(set), portable, "{}", set.name());
         }

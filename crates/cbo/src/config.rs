@@ -3,6 +3,7 @@
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
+use crate::simd;
 use crate::step::{Diffusion, Scheme};
 
 /// Which particles move when only a batch of them is evaluated.
@@ -195,6 +196,7 @@ fn at_least_one(field: &'static str, value: Option<u64>) -> Result<(), ConfigErr
 impl CboConfig {
     /// Checks every setting for an objective in `dim` dimensions.
     pub fn check(&self, dim: usize) -> Result<Plan, ConfigError> {
+        check_instruction_set()?;
         self.check_size(dim)?;
         positive("dt", self.dt)?;
         positive("lambda", self.lambda)?;
@@ -420,6 +422,14 @@ impl CboConfig {
             Scheme::DriftFirst => 1.0 / square - 1.0,
         };
         (noise > 0.0).then(|| (noise / (k * self.dt)).sqrt())
+    }
+}
+
+/// The environment is a setting, too.
+fn check_instruction_set() -> Result<(), ConfigError> {
+    match simd::chosen() {
+        Ok(_) => Ok(()),
+        Err(error) => refuse(simd::VARIABLE, &error.name, error.remedy()),
     }
 }
 

@@ -182,18 +182,18 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         let mut particle = [group(&particles, 0), group(&particles, 8)];
         let mut block = [group(&blocks_of, 0), group(&blocks_of, 8)];
         let mut upcoming = self.meanwhile.chunks_exact(2 * V::LANES);
-        let keys = round_keys(self.noise.key);
+        let rounds = Rounds::<V::Words>::new(self.noise);
         let distance = (16 / blocks, 16 % blocks);
         // Words, then radii, then normals, each in the place of what came before: three tight loops whose constants fit
         // the registers and whose iterations overlap run faster than one long loop.
         for part in self.out[..chunks * 64].chunks_mut(512) {
             for chunk in part.chunks_exact_mut(64) {
-                let words = philox16(particle, block, self.noise.high, &keys);
+                let words = [rounds.words(particle[0], block[0]), rounds.words(particle[1], block[1])];
                 for g in 0..2 {
                     (particle[g], block[g]) = V::Words::next_calls(particle[g], block[g], distance, blocks);
                 }
                 for j in 0..4 {
-                    for (set, bits) in V::sets(words[j]).as_ref().iter().enumerate() {
+                    for (set, bits) in V::sets([words[0][j], words[1][j]]).as_ref().iter().enumerate() {
                         V::from_bits(*bits).store(&mut chunk[(4 * set + j) * V::LANES..]);
                     }
                 }
@@ -215,28 +215,56 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
     }
 }
 
-/// The keys of the ten rounds.
-fn round_keys(key: [u32; 2]) -> [[u32; 2]; 10] {
-    let advance = |k: u32, step: u32, round: usize| k.wrapping_add(step.wrapping_mul(round as u32));
-    std::array::from_fn(|r| [advance(key[0], KEY_STEPS[0], r), advance(key[1], KEY_STEPS[1], r)])
+/// The ten rounds for eight calls at once, with everything in them that is the same for all calls of a step.
+struct Rounds<W> {
+    /// The keys of the first round, with the words in them that do not depend on the call.
+    first: [W; 2],
+    /// The word of the first round that does not depend on the call.
+    constant: W,
+    /// The keys of the other rounds, and zeros.
+    keys: [[W; 2]; 10],
 }
 
-/// Sixteen calls at once, in two groups of eight lanes whose rounds interleave. Word j of group g is `[j][g]`.
-#[inline(always)]
-fn philox16<W: Words>(particle: [W; 2], block: [W; 2], high: [u32; 2], keys: &[[u32; 2]; 10]) -> [[W; 2]; 4] {
-    let (mut c0, mut c1) = (particle, block);
-    let mut c2 = [W::new([u64::from(high[0]); 8]); 2];
-    let mut c3 = [W::new([u64::from(high[1]); 8]); 2];
-    for [k0, k1] in *keys {
-        for g in 0..2 {
-            // Upper halves of the lanes hold leftovers, which no operation looks at.
-            let p0 = c0[g].multiply_low(MULTIPLIERS[0]);
-            let p1 = c2[g].multiply_low(MULTIPLIERS[1]);
-            (c0[g], c2[g]) = (p1.high_xor(c1[g], k0), p0.high_xor(c3[g], k1));
-            (c1[g], c3[g]) = (p1, p0);
+impl<W: Words> Rounds<W> {
+    #[inline(always)]
+    fn new(noise: Noise) -> Self {
+        let same = |word: u32| W::new([u64::from(word); 8]);
+        let key = |word: usize, round: u32| noise.key[word].wrapping_add(KEY_STEPS[word].wrapping_mul(round));
+        let product = u64::from(noise.high[0]) * u64::from(MULTIPLIERS[1]);
+        let mut keys = [[same(0); 2]; 10];
+        for (round, pair) in (1..10).zip(&mut keys) {
+            *pair = [same(key(0, round)), same(key(1, round))];
+        }
+        Self {
+            first: [same((product >> 32) as u32 ^ key(0, 0)), same(noise.high[1] ^ key(1, 0))],
+            constant: same(product as u32),
+            keys,
         }
     }
-    [c0, c1, c2, c3]
+
+    /// The four words of each call. Upper halves of lanes hold leftovers, which no operation looks at.
+    #[inline(always)]
+    fn words(&self, particle: W, block: W) -> [W; 4] {
+        let p0 = particle.multiply_low(MULTIPLIERS[0]);
+        let (mut c0, mut c2) = (block.xor(self.first[0]), p0.high().xor(self.first[1]));
+        let (mut c1, mut c3) = (self.constant, p0);
+        if W::THREE_AT_ONCE {
+            for [k0, k1] in &self.keys[..9] {
+                let (p0, p1) = (c0.multiply_low(MULTIPLIERS[0]), c2.multiply_low(MULTIPLIERS[1]));
+                (c0, c2) = (p1.high().xor3(c1, *k0), p0.high().xor3(c3, *k1));
+                (c1, c3) = (p1, p0);
+            }
+        } else {
+            // The same with a round's keys put in a round earlier: a shorter way from one multiplication to the next.
+            (c1, c3) = (c1.xor(self.keys[0][0]), c3.xor(self.keys[0][1]));
+            for [k0, k1] in &self.keys[1..] {
+                let (p0, p1) = (c0.multiply_low(MULTIPLIERS[0]), c2.multiply_low(MULTIPLIERS[1]));
+                (c0, c2) = (p1.high().xor(c1), p0.high().xor(c3));
+                (c1, c3) = (p1.xor(*k0), p0.xor(*k1));
+            }
+        }
+        [c0, c1, c2, c3]
+    }
 }
 
 // The polynomials need not be finer than the words that they transform, which are multiples of 2^-32 = 2.3e-10.

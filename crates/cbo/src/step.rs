@@ -131,10 +131,12 @@ impl<'a, T: Scalar> Motion<'a, T> {
     }
 }
 
-/// Room for the normals of one tile.
+/// Room for what one tile needs.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
     normals: Buffer<T>,
+    /// Of the isotropic move, coordinate by coordinate.
+    amplitudes: Buffer<T>,
     /// Energies and weights of a block in double precision.
     pub energies: Vec<f64>,
     pub weights: Vec<f64>,
@@ -157,6 +159,7 @@ impl<T: Scalar> Scratch<T> {
     pub fn new(dim: usize, block_rows: usize) -> Self {
         Self {
             normals: Buffer::new(scratch_len(tile_rows(dim), dim)),
+            amplitudes: Buffer::new(AMPLITUDES),
             energies: vec![0.0; block_rows],
             weights: vec![0.0; block_rows],
         }
@@ -181,7 +184,7 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
         for (t, tile) in self.rows.chunks_mut(per_tile * dim).enumerate() {
             let first = (self.first + t * per_tile) as u32;
             let count = tile.len() / dim;
-            let normals = &mut self.scratch.normals[..];
+            let (normals, amplitudes) = (&mut self.scratch.normals[..], &mut self.scratch.amplitudes[..]);
             match motion.diffusion {
                 // Rows too long for the cache are taken in pieces.
                 Diffusion::Anisotropic if dim > TILE => {
@@ -201,7 +204,7 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
                     };
                     match diffusion {
                         Diffusion::Anisotropic => anisotropic::<V>(motion, motion.centres, tile, normals),
-                        Diffusion::Isotropic => isotropic::<V>(motion, tile, normals),
+                        Diffusion::Isotropic => isotropic::<V>(motion, tile, normals, amplitudes),
                     }
                 }
             }
@@ -285,12 +288,17 @@ fn anisotropic<V: Vector>(
 
 /// V+ = v_a + drift X + noise ||X|| xi.
 #[inline(always)]
-fn isotropic<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &mut [V::Scalar]) {
+fn isotropic<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    rows: &mut [V::Scalar],
+    normals: &[V::Scalar],
+    amplitudes: &mut [V::Scalar],
+) {
     // Short rows that do not fill their vectors are better taken several at a time.
-    if motion.dim.is_multiple_of(V::LANES) || motion.dim > 2 * V::LANES {
+    if motion.dim.is_multiple_of(V::LANES) || motion.dim > NARROW * V::LANES {
         wide::<V>(motion, rows, normals);
     } else {
-        narrow::<V>(motion, rows, normals);
+        narrow::<V>(motion, rows, normals, amplitudes);
     }
 }
 
@@ -317,31 +325,70 @@ fn wide<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: 
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 16;
 
-/// The isotropic move of narrow rows: norms of as many rows as there are lanes at once, then `noise ||X||` into the normals,
-/// then the move coordinate by coordinate, vectors running across rows.
+/// Rows of up to this many vectors are narrow.
+const NARROW: usize = 3;
+
+/// Room for the amplitudes of the rows of a pattern, the last of which may be written beyond its end by less than a vector.
+const AMPLITUDES: usize = NARROW * MOST_LANES * 16 + MOST_LANES;
+
+/// The isotropic move of narrow rows: `noise ||X||` for each coordinate first, then the move coordinate by coordinate, vectors
+/// running across rows.
 #[inline(always)]
-fn narrow<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &mut [V::Scalar]) {
-    let dim = motion.dim;
-    let mut padded = [V::Scalar::default(); 2 * MOST_LANES * MOST_LANES];
-    let mut norms = [V::Scalar::default(); MOST_LANES];
-    let normals = &mut normals[..rows.len()];
-    for (rows, normals) in rows.chunks(V::LANES * dim).zip(normals.chunks_mut(V::LANES * dim)) {
-        // Fewer rows than lanes take the same way, so that a row's norm does not depend on its company.
-        let rows = if rows.len() == V::LANES * dim {
-            rows
-        } else {
-            padded[..rows.len()].copy_from_slice(rows);
-            &padded[..V::LANES * dim]
-        };
-        let norm = norms_of::<V>(rows, &motion.centres[..dim]) * V::splat(motion.noise);
-        norm.store(&mut norms);
-        for (row, norm) in normals.chunks_exact_mut(dim).zip(&norms) {
-            row.iter_mut().for_each(|xi| *xi = V::Scalar::from_f64(xi.to_f64() * norm.to_f64()));
+fn narrow<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    rows: &mut [V::Scalar],
+    normals: &[V::Scalar],
+    amplitudes: &mut [V::Scalar],
+) {
+    let (dim, drift) = (motion.dim, V::splat(motion.drift));
+    let (pattern, centre) = (motion.centres.len(), &motion.centres[..dim]);
+    for (rows, normals) in rows.chunks_mut(pattern).zip(normals.chunks(pattern)) {
+        let together = rows.chunks_exact(V::LANES * dim);
+        let (alone, mut at) = (together.remainder(), 0);
+        for rows in together {
+            let mut each = [V::Scalar::default(); MOST_LANES];
+            (norms_of::<V>(rows, centre) * V::splat(motion.noise)).store(&mut each);
+            for amplitude in &each[..V::LANES] {
+                repeat::<V>(*amplitude, &mut amplitudes[at..], dim);
+                at += dim;
+            }
+        }
+        for row in alone.chunks_exact(dim) {
+            let mut each = [V::Scalar::default(); MOST_LANES];
+            (norm_of::<V>(row, centre) * V::splat(motion.noise)).store(&mut each);
+            repeat::<V>(each[0], &mut amplitudes[at..], dim);
+            at += dim;
+        }
+        let amplitudes = amplitudes[..rows.len()].chunks_exact(V::LANES);
+        let last = V::load_partial(amplitudes.remainder());
+        let (normals, centres) = (normals[..rows.len()].chunks_exact(V::LANES), motion.centres.chunks_exact(V::LANES));
+        let (last_xi, last_centre) =
+            (V::load_partial(normals.remainder()), &motion.centres[rows.len() / V::LANES * V::LANES..]);
+        let mut rows = rows.chunks_exact_mut(V::LANES);
+        for (((x, xi), amplitude), c) in rows.by_ref().zip(normals).zip(amplitudes).zip(centres) {
+            let c = V::load(c);
+            let drifted = (V::load(x) - c).mul_add(drift, c);
+            V::load(amplitude).mul_add(V::load(xi), drifted).store(x);
+        }
+        let x = rows.into_remainder();
+        if !x.is_empty() {
+            let c = V::load_partial(&last_centre[..x.len()]);
+            let drifted = (V::load_partial(x) - c).mul_add(drift, c);
+            last.mul_add(last_xi, drifted).store_partial(x);
         }
     }
-    let drift = V::splat(motion.drift);
-    for (rows, normals) in rows.chunks_mut(motion.centres.len()).zip(normals.chunks(motion.centres.len())) {
-        update!(V, rows, normals, motion.centres, |x, noise, centre| (x - centre).mul_add(drift, centre) + noise);
+}
+
+/// Writes `value` to the first `count` places of `to`, and perhaps to some more, less than a vector.
+#[inline(always)]
+fn repeat<V: Vector>(value: V::Scalar, to: &mut [V::Scalar], count: usize) {
+    if count <= 4 {
+        // Whole vectors would often straddle two cache lines.
+        to[..4].fill(value);
+        return;
+    }
+    for at in (0..count).step_by(V::LANES) {
+        V::splat(value).store(&mut to[at..]);
     }
 }
 
@@ -356,6 +403,17 @@ fn norms_of<V: Vector>(rows: &[V::Scalar], centre: &[V::Scalar]) -> V {
             let x = *x - V::splat(*c);
             square = x.mul_add(x, square);
         }
+    }
+    square.sqrt()
+}
+
+/// The distance of one row, in all lanes, by the same operations: a row's norm must not depend on its company.
+#[inline(always)]
+fn norm_of<V: Vector>(row: &[V::Scalar], centre: &[V::Scalar]) -> V {
+    let mut square = V::constant(0.0);
+    for (x, c) in row.iter().zip(centre) {
+        let x = V::splat(*x) - V::splat(*c);
+        square = x.mul_add(x, square);
     }
     square.sqrt()
 }

@@ -177,8 +177,8 @@ proptest! {
     fn all_instruction_sets_agree_bit_for_bit(input in prop::collection::vec(prop::num::f64::ANY, 1..40)) {
         let single: Vec<f32> = input.iter().map(|&x| x as f32).collect();
         for function in ALL {
-            let double_reference = run_on(InstructionSet::Portable, Apply { function, input: &input });
-            let single_reference = run_on(InstructionSet::Portable, Apply { function, input: &single });
+            let double_reference = run_on(InstructionSet::PORTABLE, Apply { function, input: &input });
+            let single_reference = run_on(InstructionSet::PORTABLE, Apply { function, input: &single });
             for set in available() {
                 let double = same(&run_on(set, Apply { function, input: &input }), &double_reference);
                 prop_assert!(double.is_ok(), "{function:?} f64 on {set:?}: {double:?}");
@@ -192,7 +192,7 @@ proptest! {
     fn normals_agree_bit_for_bit(seed: u64, step in 0u64..1 << 50, first: u32, rows in 1usize..70, dim in 1usize..40) {
         fn check<T: Scalar>(noise: Noise, first: u32, rows: usize, dim: usize) -> Result<(), String> {
             let mut reference = vec![T::default(); scratch_len(rows, dim)];
-            run_on(InstructionSet::Portable, noise.normals(first, rows, dim, &mut reference));
+            run_on(InstructionSet::PORTABLE, noise.normals(first, rows, dim, &mut reference));
             for set in available() {
                 let mut out = vec![T::default(); scratch_len(rows, dim)];
                 run_on(set, noise.normals(first, rows, dim, &mut out));
@@ -253,12 +253,14 @@ impl<T: Scalar> Kernel<T> for LoadTransposed<'_, T> {
 fn rows_are_loaded_into_lanes() {
     fn check<T: Scalar>(lanes: usize) {
         for set in available() {
-            for (stride, width) in [(1, 1), (5, 3), (lanes, lanes), (40, lanes), (23, 7)] {
+            let widths = (1..=lanes).flat_map(|width| [0, 1, 7, 40].map(|more| (width + more, width)));
+            for (stride, width) in widths {
                 // Exactly as long as it must be.
                 let rows: Vec<T> = (0..(lanes - 1) * stride + width).map(|i| T::from_f64(i as f64 + 1.0)).collect();
-                for (i, x) in run_on(set, LoadTransposed(&rows, stride, width)).iter().enumerate() {
+                let loaded = run_on(set, LoadTransposed(&rows, stride, width));
+                for (i, x) in loaded[..lanes * width].iter().enumerate() {
                     let (k, r) = (i / lanes, i % lanes);
-                    let want = if k < width { (r * stride + k + 1) as f64 } else { 0.0 };
+                    let want = (r * stride + k + 1) as f64;
                     assert_eq!(x.to_f64(), want, "{set:?} {} stride {stride} width {width}", T::NAME);
                 }
             }
@@ -293,13 +295,49 @@ impl<T: Scalar> Kernel<T> for SumAll<'_, T> {
 fn sums_are_the_same_tree_everywhere() {
     let numbers: Vec<f64> = (0..16).map(|i| (f64::from(i) * 1.7).exp() * if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
     let singles: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
-    let reference = run_on(InstructionSet::Portable, SumAll(&numbers[..8]));
+    let reference = run_on(InstructionSet::PORTABLE, SumAll(&numbers[..8]));
     assert!((reference - numbers[..8].iter().sum::<f64>()).abs() < 1e-9);
-    let single = run_on(InstructionSet::Portable, SumAll(&singles));
+    let single = run_on(InstructionSet::PORTABLE, SumAll(&singles));
     for set in available() {
         assert_eq!(run_on(set, SumAll(&numbers[..8])).to_bits(), reference.to_bits(), "{set:?}");
         assert_eq!(run_on(set, SumAll(&singles)).to_bits(), single.to_bits(), "{set:?}");
     }
+}
+
+/// The first `self.1` lanes of a vector that holds `self.0`.
+struct StorePartial<'a, T>(&'a [T], usize);
+
+impl<T: Scalar> Kernel<T> for StorePartial<'_, T> {
+    type Output = Vec<T>;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) -> Vec<T> {
+        let mut out = vec![T::from_f64(-1.0); V::LANES + 1];
+        V::load_partial(self.0).store_partial(&mut out[..self.1]);
+        out
+    }
+}
+
+#[test]
+fn partial_loads_and_stores_of_every_length() {
+    fn check<T: Scalar>(lanes: usize) {
+        let numbers: Vec<T> = (0..lanes).map(|i| T::from_f64(i as f64 + 1.0)).collect();
+        for set in available() {
+            for (loaded, stored) in (0..=lanes).flat_map(|l| (0..=lanes).map(move |s| (l, s))) {
+                for (i, x) in run_on(set, StorePartial(&numbers[..loaded], stored)).iter().enumerate() {
+                    let want = if i >= stored {
+                        -1.0
+                    } else if i < loaded {
+                        i as f64 + 1.0
+                    } else {
+                        0.0
+                    };
+                    assert_eq!(x.to_f64(), want, "{set:?} {} {loaded} {stored}", T::NAME);
+                }
+            }
+        }
+    }
+    check::<f64>(8);
+    check::<f32>(16);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! backends return the same bits**. The tests hold them to that.
 //!
 //! A computation is a [`Kernel`]: a struct with its arguments and one generic method. [`run`] picks the best
-//! backend that the machine has:
+//! backend that the machine has, or the one that the environment variable `CBO_SIMD` names:
 //!
 //! ```
 //! use cbo::simd::{self, Kernel, Vector};
@@ -36,57 +36,13 @@ mod math;
 mod operators;
 mod portable;
 mod real;
+mod set;
 mod vector;
 
 pub use math::polynomial;
 pub use real::Real;
+pub use set::{InstructionSet, UnavailableSet, VARIABLE, available, chosen, current};
 pub use vector::{Scalar, Vector, Words};
-
-use std::sync::OnceLock;
-
-/// An instruction set that this build has kernels for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InstructionSet {
-    /// AVX-512 F and DQ: 512-bit registers.
-    Avx512,
-    /// AVX2 with FMA: pairs of 256-bit registers.
-    Avx2,
-    /// Plain Rust arrays, left to the compiler.
-    Portable,
-}
-
-impl InstructionSet {
-    /// Its name, for reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Avx512 => "avx512",
-            Self::Avx2 => "avx2",
-            Self::Portable => "portable",
-        }
-    }
-}
-
-/// The instruction sets that this machine can run, best first; the portable one is always last.
-pub fn available() -> Vec<InstructionSet> {
-    let mut sets = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-            sets.push(InstructionSet::Avx512);
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            sets.push(InstructionSet::Avx2);
-        }
-    }
-    sets.push(InstructionSet::Portable);
-    sets
-}
-
-/// The instruction set that [`run`] uses on this machine.
-pub fn best() -> InstructionSet {
-    static BEST: OnceLock<InstructionSet> = OnceLock::new();
-    *BEST.get_or_init(|| available()[0])
-}
 
 /// A computation written once over any [`Vector`].
 ///
@@ -98,13 +54,14 @@ pub trait Kernel<T: Scalar> {
     fn run<V: Vector<Scalar = T>>(self) -> Self::Output;
 }
 
-/// Runs `kernel` on the best instruction set of this machine.
+/// Runs `kernel` on the [`current`] instruction set.
 #[inline]
 pub fn run<T: Scalar, K: Kernel<T>>(kernel: K) -> K::Output {
-    T::run_on(best(), kernel)
+    T::run_on(current(), kernel)
 }
 
-/// Runs `kernel` on the instruction set `set`, or on the portable one if the machine lacks it (for tests and benchmarks).
+/// Runs `kernel` on the instruction set `set`.
+#[inline]
 pub fn run_on<T: Scalar, K: Kernel<T>>(set: InstructionSet, kernel: K) -> K::Output {
-    if available().contains(&set) { T::run_on(set, kernel) } else { T::run_on(InstructionSet::Portable, kernel) }
+    T::run_on(set, kernel)
 }

@@ -116,7 +116,7 @@ macro_rules! through_arrays {
     };
 }
 
-/// Partial loads and stores and the transpose by way of memory, for backends without better means.
+/// Partial loads and stores and the transpose by way of memory, for the portable backend.
 macro_rules! through_memory {
     ($scalar:ty, $lanes:expr) => {
         #[inline(always)]
@@ -139,11 +139,28 @@ macro_rules! through_memory {
             for (row, v) in rows.iter_mut().zip(square.iter()) {
                 *row = v.to_array();
             }
-            for (k, v) in square.iter_mut().enumerate() {
+            for (k, v) in square[..$lanes].iter_mut().enumerate() {
                 *v = Self::from_array(std::array::from_fn(|r| rows[r][k]));
             }
         }
     };
 }
 
-pub(super) use {arithmetic, through_arrays, through_memory};
+/// Evaluates intrinsics that work on registers alone, inside a backend's own module.
+macro_rules! registers {
+    ($value:expr) => {{
+        // SAFETY: the types of a backend are reachable only inside a kernel that `Scalar::run_on` runs on its instruction set,
+        // and the `InstructionSet` that it takes is the proof that the processor has it. Nothing here follows a pointer.
+        unsafe { $value }
+    }};
+}
+
+/// Reinterprets registers as an array of their lanes, or the other way round.
+macro_rules! lanes_as {
+    ($from:ty => $to:ty, $value:expr) => {{
+        // SAFETY: both are plain numbers of the same total size, valid for all bits.
+        unsafe { std::mem::transmute::<$from, $to>($value) }
+    }};
+}
+
+pub(super) use {arithmetic, lanes_as, registers, through_arrays, through_memory};

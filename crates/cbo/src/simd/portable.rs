@@ -195,8 +195,12 @@ impl Words for WordsArray {
         Self(self.0.map(|w| (w & 0xffff_ffff) * factor as u64))
     }
     #[inline(always)]
-    fn high_xor(self, other: Self, key: u32) -> Self {
-        Self(std::array::from_fn(|i| (self.0[i] >> 32) ^ other.0[i] ^ key as u64))
+    fn high(self) -> Self {
+        Self(self.0.map(|w| w >> 32))
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] ^ other.0[i]))
     }
     #[inline(always)]
     fn next_calls(particle: Self, block: Self, (whole, rest): (u32, u32), blocks: u32) -> (Self, Self) {

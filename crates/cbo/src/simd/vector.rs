@@ -1,6 +1,7 @@
 //! `Vector`, `Words` and `Scalar`: what a SIMD backend provides beyond the arithmetic of `Real`.
 
-use super::{InstructionSet, Kernel, Real, portable};
+use super::set::{InstructionSet, Kind};
+use super::{Kernel, Real, portable};
 use std::fmt::{Debug, Display, LowerExp};
 
 /// A vector of `LANES` numbers.
@@ -59,7 +60,7 @@ pub trait Vector: Real {
     /// Writes lane l of `parts[j]` to place 4 l + j of `to` (4 `LANES` places).
     fn store_interleaved(parts: [Self; 4], to: &mut [Self::Scalar]);
     /// Reads the first `width` numbers (at most `LANES`) of each of `LANES` rows that lie `stride` apart, and transposes: lane
-    /// r of `to[k]` is `rows[r * stride + k]`, zero from `width` on. `to` takes `LANES` vectors.
+    /// r of `to[k]` is `rows[r * stride + k]`. `to` takes `LANES` vectors; those from `width` on may hold anything finite or not.
     #[inline(always)]
     fn load_transposed(rows: &[Self::Scalar], stride: usize, width: usize, to: &mut [Self]) {
         for (lane, v) in to[..Self::LANES].iter_mut().enumerate() {
@@ -77,8 +78,17 @@ pub trait Words: Copy {
     fn new(lanes: [u64; 8]) -> Self;
     /// The 64-bit products of the lower halves of the lanes with `factor`.
     fn multiply_low(self, factor: u32) -> Self;
-    /// (upper half of `self`) xor (lower half of `other`) xor `key`, in the lower halves.
-    fn high_xor(self, other: Self, key: u32) -> Self;
+    /// The upper halves in the place of the lower ones.
+    fn high(self) -> Self;
+    /// `self` xor `other`.
+    fn xor(self, other: Self) -> Self;
+    /// Whether [`xor3`](Self::xor3) is one instruction.
+    const THREE_AT_ONCE: bool = false;
+    /// `self` xor `b` xor `c`.
+    #[inline(always)]
+    fn xor3(self, b: Self, c: Self) -> Self {
+        self.xor(b).xor(c)
+    }
     /// The calls a fixed distance further on, where a call is (particle, block) and a particle has `blocks` blocks; the
     /// distance is `whole` particles and `rest` (below `blocks`) blocks.
     fn next_calls(particle: Self, block: Self, distance: (u32, u32), blocks: u32) -> (Self, Self);
@@ -102,7 +112,7 @@ pub trait Scalar:
     fn from_f64(value: f64) -> Self;
     /// The same number in double precision.
     fn to_f64(self) -> f64;
-    /// Runs `kernel` on `set`, which the machine must have.
+    /// Runs `kernel` on `set`.
     #[doc(hidden)]
     fn run_on<K: Kernel<Self>>(set: InstructionSet, kernel: K) -> K::Output;
     /// Polynomial coefficients for this precision.
@@ -135,12 +145,12 @@ macro_rules! scalar {
                     fn avx2<K: Kernel<$t>>(kernel: K) -> K::Output {
                         kernel.run::<super::avx2::$vector>()
                     }
-                    match set {
-                        // SAFETY: `available` lists this set only after the processor reported its features.
-                        InstructionSet::Avx512 => return unsafe { avx512(kernel) },
+                    match set.0 {
+                        // SAFETY: an `InstructionSet` of this kind exists only where the processor has these features.
+                        Kind::Avx512 => return unsafe { avx512(kernel) },
                         // SAFETY: as above.
-                        InstructionSet::Avx2 => return unsafe { avx2(kernel) },
-                        InstructionSet::Portable => {}
+                        Kind::Avx2 => return unsafe { avx2(kernel) },
+                        Kind::Portable => {}
                     }
                 }
                 kernel.run::<portable::$vector>()

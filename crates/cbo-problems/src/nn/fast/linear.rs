@@ -10,11 +10,7 @@ const MOST_MAPS: usize = 6;
 
 /// How many maps to take at a time on an instruction set. The result does not depend on it.
 pub fn maps_at_once(set: InstructionSet) -> usize {
-    match set {
-        InstructionSet::Avx512 => MOST_MAPS,
-        // 16 registers of half the width.
-        InstructionSet::Avx2 | InstructionSet::Portable => 1,
-    }
+    if set.registers() >= 32 { MOST_MAPS } else { 1 }
 }
 
 /// Where the inputs of an output pixel are.

@@ -91,7 +91,7 @@ impl Workspaces {
 impl Evaluator {
     /// Prepares a network.
     pub fn new(network: &Network) -> Self {
-        Self::on(simd::best(), network)
+        Self::on(simd::current(), network)
     }
 
     /// Prepares a network for a chosen instruction set (for tests and benchmarks).
