@@ -30,7 +30,7 @@ macro_rules! both {
 
 macro_rules! avx2_vector {
     ($vector:ident, $register:ident, $scalar:ident, $lanes:literal,
-     $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $round:ident, $less:ident, $blend:ident,
+     $add:ident, $sub:ident, $mul:ident, $div:ident, $min:ident, $max:ident, $fmadd:ident, $sqrt:ident, $round:ident, $less:ident, $blend:ident,
      $set1:ident, $xor:ident, $andnot:ident, $movemask:ident) => {
         /// Two 256-bit registers.
         #[derive(Clone, Copy)]
@@ -62,6 +62,15 @@ macro_rules! avx2_vector {
             #[inline(always)]
             fn lanes_div(self, other: Self) -> Self {
                 Self(both!(i => $div(self.0[i], other.0[i])))
+            }
+            // As the instructions define them: the second number if one of them is NaN.
+            #[inline(always)]
+            fn lanes_min(self, other: Self) -> Self {
+                Self(both!(i => $min(self.0[i], other.0[i])))
+            }
+            #[inline(always)]
+            fn lanes_max(self, other: Self) -> Self {
+                Self(both!(i => $max(self.0[i], other.0[i])))
             }
             #[inline(always)]
             fn lanes_neg(self) -> Self {

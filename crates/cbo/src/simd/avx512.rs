@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 
 macro_rules! avx512_vector {
     ($vector:ident, $register:ident, $scalar:ident, $lanes:literal,
-     $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $abs:ident, $roundscale:ident, $less:ident, $blend:ident,
+     $add:ident, $sub:ident, $mul:ident, $div:ident, $min:ident, $max:ident, $fmadd:ident, $sqrt:ident, $abs:ident, $roundscale:ident, $less:ident, $blend:ident,
      $set1:ident, $xor:ident) => {
         /// One 512-bit register.
         #[derive(Clone, Copy)]
@@ -42,6 +42,15 @@ macro_rules! avx512_vector {
             #[inline(always)]
             fn lanes_div(self, other: Self) -> Self {
                 Self(registers!($div(self.0, other.0)))
+            }
+            // As the instructions define them: the second number if one of them is NaN.
+            #[inline(always)]
+            fn lanes_min(self, other: Self) -> Self {
+                Self(registers!($min(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn lanes_max(self, other: Self) -> Self {
+                Self(registers!($max(self.0, other.0)))
             }
             #[inline(always)]
             fn lanes_neg(self) -> Self {

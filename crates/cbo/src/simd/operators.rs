@@ -44,11 +44,11 @@ macro_rules! arithmetic {
             }
             #[inline(always)]
             fn min(self, other: Self) -> Self {
-                self.select_less(other, self, other)
+                self.lanes_min(other)
             }
             #[inline(always)]
             fn max(self, other: Self) -> Self {
-                other.select_less(self, self, other)
+                self.lanes_max(other)
             }
             #[inline(always)]
             fn select_less(self, other: Self, yes: Self, no: Self) -> Self {

@@ -43,6 +43,15 @@ macro_rules! portable_vector {
             fn lanes_div(self, other: Self) -> Self {
                 self.zip(other, |a, b| a / b)
             }
+            // Not the standard library's, which pass over NaN.
+            #[inline(always)]
+            fn lanes_min(self, other: Self) -> Self {
+                self.zip(other, |a, b| if a < b { a } else { b })
+            }
+            #[inline(always)]
+            fn lanes_max(self, other: Self) -> Self {
+                self.zip(other, |a, b| if a > b { a } else { b })
+            }
             #[inline(always)]
             fn lanes_neg(self) -> Self {
                 self.each(|a| -a)
@@ -81,6 +90,7 @@ macro_rules! portable_vector {
             type Words = WordsArray;
             type Sets = [[u32; $lanes]; $sets];
             const LANES: usize = $lanes;
+            const REGISTERS: usize = 8;
 
             through_arrays!($scalar, $lanes);
             through_memory!($scalar, $lanes);

@@ -51,15 +51,6 @@ impl InstructionSet {
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(kind, _)| *kind == self.0).map_or("portable", |(_, name)| name)
     }
-
-    /// How many vectors ([`Vector`](super::Vector)) its registers hold.
-    pub fn registers(self) -> usize {
-        match self.0 {
-            Kind::Avx512 => 32,
-            // 16 registers of half the width.
-            Kind::Avx2 | Kind::Portable => 8,
-        }
-    }
 }
 
 impl fmt::Display for InstructionSet {

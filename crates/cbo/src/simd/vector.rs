@@ -16,6 +16,8 @@ pub trait Vector: Real {
     type Sets: AsRef<[Self::Bits]> + Copy;
     /// Number of lanes: 8 for `f64`, 16 for `f32`, on every backend.
     const LANES: usize;
+    /// How many vectors the registers hold.
+    const REGISTERS: usize;
 
     /// The same number in every lane.
     fn splat(value: Self::Scalar) -> Self;
@@ -145,11 +147,20 @@ macro_rules! scalar {
                     fn avx2<K: Kernel<$t>>(kernel: K) -> K::Output {
                         kernel.run::<super::avx2::$vector>()
                     }
+                    // Without it, every fused multiply-add would be the call of a function.
+                    #[target_feature(enable = "fma")]
+                    fn portable_with_fma<K: Kernel<$t>>(kernel: K) -> K::Output {
+                        kernel.run::<portable::$vector>()
+                    }
                     match set.0 {
                         // SAFETY: an `InstructionSet` of this kind exists only where the processor has these features.
                         Kind::Avx512 => return unsafe { avx512(kernel) },
                         // SAFETY: as above.
                         Kind::Avx2 => return unsafe { avx2(kernel) },
+                        Kind::Portable if is_x86_feature_detected!("fma") => {
+                            // SAFETY: the processor has just said that it has the feature.
+                            return unsafe { portable_with_fma(kernel) };
+                        }
                         Kind::Portable => {}
                     }
                 }

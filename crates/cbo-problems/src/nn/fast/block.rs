@@ -2,7 +2,7 @@
 
 use super::affine::{self, Affine, Sums};
 use super::batch::{Batch, Tile};
-use super::linear::{After, ChannelSums, Geometry, Maps, maps_at_once};
+use super::linear::{After, ChannelSums, Geometry, MOST_MAPS, Maps};
 use crate::nn::error::ForwardError;
 use crate::nn::layer::Layer;
 use crate::nn::network::{Network, Stage};
@@ -182,7 +182,7 @@ impl Pass<'_> {
             let means = &given[self.statistics.len()].mean;
             sums.iter_mut().zip(means).for_each(|(sums, mean)| sums.shift = *mean as f32);
         }
-        let groups = kernels.div_ceil(maps_at_once(self.set));
+        let groups = kernels.div_ceil(MOST_MAPS);
         for map in 0..inputs {
             for group in 0..groups {
                 let members = group * kernels / groups..(group + 1) * kernels / groups;

@@ -5,13 +5,9 @@ use super::affine::Sums;
 use super::batch::{LANES, Taps};
 use cbo::simd::{self, InstructionSet, Kernel, Vector};
 
-/// The most maps at a time: with 4 vectors a tile, 24 of 32 registers hold sums.
-const MOST_MAPS: usize = 6;
-
-/// How many maps to take at a time on an instruction set. The result does not depend on it.
-pub fn maps_at_once(set: InstructionSet) -> usize {
-    if set.registers() >= 32 { MOST_MAPS } else { 1 }
-}
+/// The most maps at a time. Their sums fill 24 of 32 registers if all 4 vectors of a tile are taken at once, and 12 of 16 registers
+/// of half the width if one is.
+pub const MOST_MAPS: usize = 6;
 
 /// Where the inputs of an output pixel are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,70 +103,75 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
             shift[m] = V::splat(sums[m].shift);
         }
         let in_use = lanes_in_use::<V>(after.used + LANES - W);
+        // Vectors of images whose sums are taken together.
+        let vectors = if V::REGISTERS >= 32 { W / LANES } else { 1 };
         let (pooled_width, pooled_area) = (width / pool, (height / pool) * (width / pool));
         for row in 0..height {
             let (mut sum, mut squares) = ([zero; M], [zero; M]);
             for column in 0..width {
-                let mut y = [[zero; VECTORS]; M];
-                for m in 0..M {
-                    y[m] = [bias[m]; VECTORS];
-                }
                 let base = row * input_width + column;
-                match taps {
-                    Some(taps) => {
-                        let pixel = row * width + column;
-                        let (from, to) = (taps.starts[pixel] as usize, taps.starts[pixel + 1] as usize);
-                        for &t in &taps.list[from..to] {
-                            let t = usize::from(t);
-                            tap::<V, M, W>(&input[base + offsets[t] as usize], &weights[t], &mut y);
-                        }
-                    }
-                    None => {
-                        for (offset, weights) in offsets.iter().zip(weights) {
-                            tap::<V, M, W>(&input[base + *offset as usize], weights, &mut y);
-                        }
-                    }
-                }
-                if after.relu {
-                    for m in 0..M {
-                        for v in 0..W / LANES {
-                            // In this order a NaN stays.
-                            y[m][v] = zero.max(y[m][v]);
-                        }
-                    }
-                }
-                if after.finds_shift && row == 0 && column == 0 {
-                    for m in 0..M {
-                        let mut values = [0.0; LANES];
-                        y[m][0].store(&mut values);
-                        sums[m].shift = values[0];
-                        shift[m] = V::splat(values[0]);
-                    }
-                }
-                for m in 0..M {
-                    for v in 0..W / LANES {
-                        y[m][v] = y[m][v] - shift[m];
-                    }
-                }
-                if after.sums {
-                    for m in 0..M {
-                        for v in 0..W / LANES {
-                            let mut d = y[m][v];
-                            if v + 1 == W / LANES {
-                                d = zero.select_less(in_use, d, zero);
-                            }
-                            sum[m] = sum[m] + d;
-                            squares[m] = d.mul_add(d, squares[m]);
-                        }
-                    }
-                }
                 let place = (row / pool) * pooled_width + column / pool;
                 let opens = row % pool == 0 && column % pool == 0;
-                for m in 0..M {
-                    let to = &mut output[m * pooled_area + place];
-                    for v in 0..W / LANES {
-                        let to = &mut to[v * LANES..(v + 1) * LANES];
-                        if opens { y[m][v].store(to) } else { V::load(to).max(y[m][v]).store(to) }
+                for first in (0..W / LANES).step_by(vectors) {
+                    let mut y = [[zero; VECTORS]; M];
+                    for m in 0..M {
+                        y[m] = [bias[m]; VECTORS];
+                    }
+                    let images = first * LANES..(first + vectors) * LANES;
+                    match taps {
+                        Some(taps) => {
+                            let pixel = row * width + column;
+                            let (from, to) = (taps.starts[pixel] as usize, taps.starts[pixel + 1] as usize);
+                            for &t in &taps.list[from..to] {
+                                let t = usize::from(t);
+                                tap::<V, M>(&input[base + offsets[t] as usize][images.clone()], &weights[t], &mut y);
+                            }
+                        }
+                        None => {
+                            for (offset, weights) in offsets.iter().zip(weights) {
+                                tap::<V, M>(&input[base + *offset as usize][images.clone()], weights, &mut y);
+                            }
+                        }
+                    }
+                    if after.relu {
+                        for m in 0..M {
+                            for v in 0..vectors {
+                                // In this order a NaN stays.
+                                y[m][v] = zero.max(y[m][v]);
+                            }
+                        }
+                    }
+                    if after.finds_shift && row == 0 && column == 0 && first == 0 {
+                        for m in 0..M {
+                            let mut values = [0.0; LANES];
+                            y[m][0].store(&mut values);
+                            sums[m].shift = values[0];
+                            shift[m] = V::splat(values[0]);
+                        }
+                    }
+                    for m in 0..M {
+                        for v in 0..vectors {
+                            y[m][v] = y[m][v] - shift[m];
+                        }
+                    }
+                    if after.sums {
+                        for m in 0..M {
+                            for v in 0..vectors {
+                                let mut d = y[m][v];
+                                if first + v + 1 == W / LANES {
+                                    d = zero.select_less(in_use, d, zero);
+                                }
+                                sum[m] = sum[m] + d;
+                                squares[m] = d.mul_add(d, squares[m]);
+                            }
+                        }
+                    }
+                    for m in 0..M {
+                        let to = &mut output[m * pooled_area + place][images.clone()];
+                        for v in 0..vectors {
+                            let to = &mut to[v * LANES..(v + 1) * LANES];
+                            if opens { y[m][v].store(to) } else { V::load(to).max(y[m][v]).store(to) }
+                        }
                     }
                 }
             }
@@ -184,18 +185,14 @@ impl<const M: usize, const W: usize> Kernel<f32> for Fixed<'_, M, W> {
 
 /// Adds the products of one input with the weights of all maps.
 #[inline(always)]
-fn tap<V: Vector<Scalar = f32>, const M: usize, const W: usize>(
-    input: &[f32; W],
-    weights: &[f32; M],
-    y: &mut [[V; VECTORS]; M],
-) {
+fn tap<V: Vector<Scalar = f32>, const M: usize>(input: &[f32], weights: &[f32; M], y: &mut [[V; VECTORS]; M]) {
     let mut x = [V::splat(0.0); VECTORS];
-    for v in 0..W / LANES {
-        x[v] = V::load(&input[v * LANES..(v + 1) * LANES]);
+    for (x, input) in x.iter_mut().zip(input.chunks_exact(LANES)) {
+        *x = V::load(input);
     }
     for m in 0..M {
         let weight = V::splat(weights[m]);
-        for v in 0..W / LANES {
+        for v in 0..input.len() / LANES {
             y[m][v] = weight.mul_add(x[v], y[m][v]);
         }
     }

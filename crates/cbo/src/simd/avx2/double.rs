@@ -14,6 +14,8 @@ avx2_vector!(
     _mm256_sub_pd,
     _mm256_mul_pd,
     _mm256_div_pd,
+    _mm256_min_pd,
+    _mm256_max_pd,
     _mm256_fmadd_pd,
     _mm256_sqrt_pd,
     _mm256_round_pd,
@@ -43,6 +45,7 @@ impl Vector for VectorF64 {
     type Words = WordsPair;
     type Sets = [[__m256i; 2]; 2];
     const LANES: usize = 8;
+    const REGISTERS: usize = 8;
 
     through_arrays!(f64, 8);
 

@@ -14,6 +14,8 @@ avx2_vector!(
     _mm256_sub_ps,
     _mm256_mul_ps,
     _mm256_div_ps,
+    _mm256_min_ps,
+    _mm256_max_ps,
     _mm256_fmadd_ps,
     _mm256_sqrt_ps,
     _mm256_round_ps,
@@ -41,6 +43,7 @@ impl Vector for VectorF32 {
     type Words = WordsPair;
     type Sets = [[__m256i; 2]; 1];
     const LANES: usize = 16;
+    const REGISTERS: usize = 8;
 
     through_arrays!(f32, 16);
 

@@ -15,6 +15,8 @@ avx512_vector!(
     _mm512_sub_pd,
     _mm512_mul_pd,
     _mm512_div_pd,
+    _mm512_min_pd,
+    _mm512_max_pd,
     _mm512_fmadd_pd,
     _mm512_sqrt_pd,
     _mm512_abs_pd,
@@ -31,6 +33,7 @@ impl Vector for VectorF64 {
     type Words = WordsRegister;
     type Sets = [__m512i; 2];
     const LANES: usize = 8;
+    const REGISTERS: usize = 32;
 
     through_arrays!(f64, 8);
 

@@ -14,6 +14,8 @@ avx512_vector!(
     _mm512_sub_ps,
     _mm512_mul_ps,
     _mm512_div_ps,
+    _mm512_min_ps,
+    _mm512_max_ps,
     _mm512_fmadd_ps,
     _mm512_sqrt_ps,
     _mm512_abs_ps,
@@ -30,6 +32,7 @@ impl Vector for VectorF32 {
     type Words = WordsRegister;
     type Sets = [__m512i; 1];
     const LANES: usize = 16;
+    const REGISTERS: usize = 32;
 
     through_arrays!(f32, 16);
 

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Networks trained by cbo beside the same experiment written in JAX, in one run on this machine.
+
+The paper's setting, as `cbo mnist train` has it: 100 particles, of which 10 are evaluated in a step on 60 images and all move.
+JAX (for the CPU) is installed in a virtual environment under target/, once. The two programs take turns, so that both see the
+same machine, each turn with another seed; the best time of each counts. Compiling, reading images and judging particles are
+not counted. A part of an epoch is an epoch of the first images; both programs get the same ones.
+
+    python3 benches/compare_jax.py --data DIR
+
+Without --data the images are those that `cbo mnist train` would take: what `cbo mnist fetch` got, or else the built-in subset.
+CBO_SIMD=avx2 (or portable) holds XLA to AVX2 (or SSE 4.2) as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+from typing import Any
+
+if "--inside" in sys.argv:  # Only then is this the Python of the virtual environment.
+    import jax  # type: ignore[import-not-found,unused-ignore]
+    import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
+    import numpy as np
+    from jax import lax  # type: ignore[import-not-found,unused-ignore]
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+JAX_VERSION = "0.10.2"
+
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+PARTICLES, EVALUATED, IMAGES = 100, 10, 60
+# Steps for which a data batch stays: until every particle was evaluated once.
+ROUND = PARTICLES // EVALUATED
+LAMBDA, DT, ALPHA, SIGMA, KICK = 1.0, 0.1, 50.0, math.sqrt(0.4), 1e-5
+PARAMETERS = {"lenet1": 2112, "shallow": 7850}
+# Training images on which particles are compared.
+SAMPLE = 10_000
+# What XLA calls the instruction sets of CBO_SIMD; it takes AVX-512 by itself where there is one.
+XLA_NAMES = {"avx2": "AVX2", "portable": "SSE4_2"}
+
+
+# What runs inside the virtual environment.
+#
+# Of the ways to write it, these were tried (JAX 0.10.2, AMD EPYC with AVX-512, two cores shared with other work, so give or take
+# a quarter; milliseconds a step):
+#
+# - The steps of LeNet-1, all else as below: a jitted step called from Python 17, a scan over the steps of a data batch 3.3, a
+#   second scan over the data batches around it 3.3. (The convolutions are compiled differently inside a loop.) Unrolling the
+#   ten steps is as slow as single steps, and takes ten seconds to compile.
+# - Its layers, in a scan: images in the last dimension 3.3; NCHW 4.2; NHWC 15; convolutions as products with patches 4.3; the
+#   second or both as sums of 25 shifted images 3.3 or 10. jnp.var instead of the mean of the squares costs a tenth (with NCHW
+#   twice as much time), and so does lax.reduce_window instead of the maximum of four slices.
+# - Particles: vmap is as fast as a batch dimension written by hand; lax.map and a Python loop are slower.
+# - The shallow network: 2.7 in every way, of which 2.4 are random numbers.
+# - Random numbers: threefry, the default, 3 to 5 ns a normal; rbg and unsafe_rbg 18 to 25, threefry that is not partitionable
+#   more than twice as slow as the default, Box-Muller instead of jax.random.normal slower as well.
+
+
+def pieces(parameters: Any, *shapes: tuple[int, ...]) -> list[Any]:
+    """Cuts a parameter vector into arrays."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    return [part.reshape(shape) for part, shape in zip(jnp.split(parameters, ends[:-1]), shapes, strict=True)]
+
+
+def normalised(z: Any, known: int) -> Any:
+    """Batch normalisation of each map, that is, each index of the first dimension. Mean and unbiased variance are those of
+    the first `known` images, which are the last dimension."""
+    axes = tuple(range(1, z.ndim))
+    sample = z[..., :known]
+    count = sample.size // z.shape[0]
+    mean = sample.mean(axes, keepdims=True)
+    variance = jnp.maximum((sample * sample).mean(axes, keepdims=True) - mean * mean, 0.0) * (count / (count - 1))
+    scale = lax.rsqrt(variance + 1e-4)
+    return z * scale - mean * scale
+
+
+def convolution(maps: Any, kernels: Any) -> Any:
+    return lax.conv_general_dilated(maps, kernels, (1, 1), "VALID", dimension_numbers=("CHWN", "OIHW", "CHWN"))
+
+
+def pool(z: Any) -> Any:
+    above = jnp.maximum(z[:, ::2, ::2], z[:, ::2, 1::2])
+    return jnp.maximum(above, jnp.maximum(z[:, 1::2, ::2], z[:, 1::2, 1::2]))
+
+
+def lenet1(parameters: Any, images: Any, known: int) -> Any:
+    """Logits, a column for each image; `images` are rows x columns x images."""
+    shapes = (4, 1, 5, 5), (4, 1, 1, 1), (3, 1, 5, 5), (3, 1, 1, 1), (10, 192), (10, 1)
+    w1, b1, w2, b2, w3, b3 = pieces(parameters, *shapes)
+    z = normalised(jax.nn.relu(convolution(images[None], w1) + b1), known)
+    z = normalised(pool(z), known)
+    # The same three kernels for each of the four maps.
+    z = (jax.vmap(convolution, (0, None))(z[:, None], w2) + b2).reshape(12, 8, 8, -1)
+    z = normalised(jax.nn.relu(z), known)
+    z = normalised(pool(z), known)
+    return normalised(jax.nn.relu(w3 @ z.reshape(192, -1) + b3), known)
+
+
+def shallow(parameters: Any, images: Any, known: int) -> Any:
+    weights, biases = pieces(parameters, (10, 784), (10, 1))
+    return normalised(jax.nn.relu(weights @ images.reshape(784, -1) + biases), known)
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    return -(jax.nn.log_softmax(logits, 0) * jax.nn.one_hot(labels, 10, axis=0)).sum(0).mean()
+
+
+def steps_of_a_batch(network: Any, state: Any, images: Any, labels: Any, alpha: Any, sigma: Any) -> Any:
+    """The steps on one data batch: each evaluates the next particles of a permutation and moves all."""
+
+    def energy(parameters: Any) -> Any:
+        return cross_entropy(network(parameters, images, images.shape[-1]), labels)
+
+    def step(state: Any, chosen: Any) -> Any:
+        key, positions, before = state
+        key, diffusion_key, kick_key = jax.random.split(key, 3)
+        evaluated = positions[chosen]
+        energies = jax.vmap(energy)(evaluated)
+        weights = jnp.exp(-alpha * (energies - energies.min()))
+        consensus = weights @ evaluated / weights.sum()
+        amplitude = sigma * math.sqrt(DT)
+        factors = 1.0 - LAMBDA * DT + amplitude * jax.random.normal(diffusion_key, positions.shape)
+        positions = consensus + factors * (positions - consensus)
+        stalled = jnp.abs(consensus - before).max() < KICK
+        positions = lax.cond(
+            stalled, lambda x: x + amplitude * jax.random.normal(kick_key, x.shape), lambda x: x, positions
+        )
+        return (key, positions, consensus), None
+
+    key, *rest = state
+    key, permutation_key = jax.random.split(key)
+    batches = jax.random.permutation(permutation_key, PARTICLES).reshape(ROUND, EVALUATED)
+    return lax.scan(step, (key, *rest), batches)[0]
+
+
+def judged(network: Any, positions: Any, sample: tuple[Any, Any], test: tuple[Any, Any]) -> tuple[float, float]:
+    """Of the particle with the least loss on the sample, that loss and the accuracy on the test images."""
+    known = len(sample[1])
+    pixels, labels = map(jnp.asarray, sample)
+    losses = jax.jit(lambda rows: lax.map(lambda row: cross_entropy(network(row, pixels, known), labels), rows))(positions)
+    least = int(losses.argmin())
+    both = jnp.concatenate([pixels, test[0]], axis=-1)
+    logits = jax.jit(network, static_argnums=2)(positions[least], both, known)[:, known:]
+    return float(losses[least]), float((logits.argmax(0) == test[1]).mean())
+
+
+def labelled(folder: Path, images: str, labels: str) -> tuple[Any, Any]:
+    pixels = np.frombuffer((folder / images).read_bytes(), np.uint8, offset=16).reshape(-1, 28, 28)
+    classes = np.frombuffer((folder / labels).read_bytes(), np.uint8, offset=8)
+    # Images last, the layout of `lenet1`.
+    return np.ascontiguousarray(pixels.transpose(1, 2, 0)).astype(np.float32) / 255, classes.astype(np.int32)
+
+
+def trained_by_jax(name: str, place: str, size: int, epochs: int, seed: int) -> dict[str, float]:
+    """The seconds of a run, and the loss and test accuracy that it ends with."""
+    network = {"lenet1": lenet1, "shallow": shallow}[name]
+    images, labels = labelled(Path(place), *FILES[:2])
+    firsts = range(0, len(labels), size)
+    batches = [(jnp.asarray(images[..., i : i + size]), jnp.asarray(labels[i : i + size])) for i in firsts]
+
+    def beginning() -> Any:
+        key, start_key = jax.random.split(jax.random.key(seed))
+        positions = jax.random.normal(start_key, (PARTICLES, PARAMETERS[name]))
+        return jax.block_until_ready((key, positions, jnp.full(PARAMETERS[name], jnp.inf)))
+
+    advance = jax.jit(steps_of_a_batch, static_argnums=0, donate_argnums=1)
+    # Compiles it.
+    jax.block_until_ready(advance(network, beginning(), *batches[0], ALPHA, SIGMA))
+    state = beginning()
+    start = time.perf_counter()
+    for epoch in range(epochs):
+        # f32 ends soon after 50 * 2^99.
+        alpha, sigma = ALPHA * 2.0 ** min(epoch, 99), SIGMA / math.log2(epoch + 2)
+        for batch in batches:
+            state = advance(network, state, *batch, alpha, sigma)
+    jax.block_until_ready(state)
+    seconds = time.perf_counter() - start
+    chosen = np.random.default_rng(seed).permutation(len(labels))[:SAMPLE]
+    test = labelled(Path(place), *FILES[2:])
+    loss, accuracy = judged(network, state[1], (images[..., chosen], labels[chosen]), test)
+    return {"seconds": seconds, "loss": loss, "test_accuracy": accuracy}
+
+
+# What runs outside.
+
+
+def output(command: list[str], variables: dict[str, str] | None = None) -> str:
+    """What a command prints, or the end of the program with what it complained about."""
+    everything = {**os.environ, **(variables or {})}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=everything)
+    except OSError as error:
+        sys.exit(f"{command[0]} cannot be started: {error}.")
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command[:3])} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def environment(folder: Path) -> str:
+    """A Python with JAX in it, from the last time if there was one."""
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    whole = folder / "complete"
+    if not whole.exists():
+        print(f"installing JAX {JAX_VERSION} in {folder}", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        output([str(python), "-m", "pip", "install", "--quiet", f"jax=={JAX_VERSION}"])
+        whole.touch()
+    return str(python)
+
+
+def cached_images() -> Path:
+    """Where `cbo mnist fetch` puts the images."""
+    variables = {name: Path(value) for name, value in os.environ.items() if value}
+    home = variables.get("HOME", Path())
+    caches = home / ".cache"
+    if os.name == "nt":
+        caches = variables.get("LOCALAPPDATA", Path())
+    elif sys.platform == "darwin":
+        caches = home / "Library/Caches"
+    elif variables.get("XDG_CACHE_HOME", Path()).is_absolute():
+        caches = variables["XDG_CACHE_HOME"]
+    return variables.get("CBO_CACHE", caches / "cbo") / "mnist"
+
+
+def stored(folder: Path, name: str) -> Path | None:
+    """A file of the folder, plain or packed."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def content(folder: Path, name: str) -> bytes:
+    path = stored(folder, name)
+    if path is None:
+        sys.exit(f"{folder} has neither {name} nor {name}.gz; --data must name a folder with the four IDX files.")
+    data = path.read_bytes()
+    try:
+        data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError) as error:
+        sys.exit(f"{path} cannot be unpacked: {error}.")
+    length = {2051: 28 * 28, 2049: 1}.get(int.from_bytes(data[:4], "big"))
+    if length is None or len(data) != (16 if length > 1 else 8) + length * int.from_bytes(data[4:8], "big"):
+        sys.exit(f"{path} is not an IDX file of 28 x 28 images or of labels, or it is cut off.")
+    return data
+
+
+def lay_out(source: Path, images: int, to: Path) -> None:
+    """Writes the first training images and all test images to a folder."""
+    train_images, train_labels, *test = (content(source, name) for name in FILES)
+    train_images = struct.pack(">4I", 2051, images, 28, 28) + train_images[16 : 16 + images * 28 * 28]
+    train_labels = struct.pack(">2I", 2049, images) + train_labels[8 : 8 + images]
+    for name, data in zip(FILES, (train_images, train_labels, *test), strict=True):
+        (to / name).write_bytes(data)
+
+
+def compare(network: str, cbo: str, python: str, place: str, size: int, epochs: int, rounds: int) -> list[dict[str, float]]:
+    """The best seconds and the mean loss and test accuracy of JAX and of cbo."""
+    isa = XLA_NAMES.get(os.environ.get("CBO_SIMD", ""))
+    flags = os.environ.get("XLA_FLAGS", "") + (f" --xla_cpu_max_isa={isa}" if isa else "")
+    turns: list[list[dict[str, float]]] = [[], []]
+    for seed in range(rounds):
+        numbers = [str(size), str(epochs), str(seed)]
+        inside = [python, __file__, "--inside", network, place, *numbers]
+        turns[0].append(json.loads(output(inside, {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"})))
+        setting = [f"--network={network}", "--preset=paper", f"--data={place}", f"--batch-data={size}"]
+        train = [cbo, "mnist", "train", *setting, f"--epochs={epochs}", f"--seed={seed}", "--json", "--quiet"]
+        report = json.loads(output(train))
+        turns[1].append({**report, "seconds": report["seconds"] - report["judging_seconds"]})
+    return [
+        {
+            "seconds": min(turn["seconds"] for turn in program),
+            "loss": statistics.fmean(turn["loss"] for turn in program),
+            "test_accuracy": statistics.fmean(turn["test_accuracy"] for turn in program),
+        }
+        for program in turns
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, metavar="DIR", help="a folder with the four IDX files, plain or gzip")
+    parser.add_argument("--network", choices=[*PARAMETERS, "both"], default="both")
+    parser.add_argument("--steps", type=int, default=1000, help="steps of a run, rounded up to whole data batches or epochs")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each program")
+    parser.add_argument("--threads", type=int, metavar="N", help="the first N cores for both programs (default: all; Linux only)")
+    parser.add_argument("--cbo", metavar="PATH", help="the program cbo (default: made by cargo build --release)")
+    args = parser.parse_args()
+    if args.steps < 1 or args.rounds < 1:
+        sys.exit("--steps and --rounds must be at least 1.")
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_setaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        cores = args.threads or len(allowed)
+        if not 1 <= cores <= len(allowed):
+            sys.exit(f"--threads must be between 1 and {len(allowed)}, the cores at hand.")
+        os.sched_setaffinity(0, allowed[:cores])
+    elif args.threads is not None:
+        sys.exit("--threads needs Linux: JAX can be held to some of the cores only there.")
+
+    fetched, built_in = cached_images(), ROOT / "crates/cbo-problems/data"
+    source = (args.data or (fetched if all(stored(fetched, name) for name in FILES) else built_in)).resolve()
+    count = len(content(source, FILES[1])) - 8
+    size = next(n for n in range(IMAGES, 0, -1) if count % n == 0)
+    epoch_steps = count // size * ROUND
+    batches = min(-(-args.steps // ROUND), count // size)
+    epochs = -(-args.steps // (batches * ROUND))
+    steps = epochs * batches * ROUND
+
+    if args.cbo is None:
+        output(["cargo", "build", "--release"])
+    cbo = str(Path(args.cbo).resolve() if args.cbo else TARGET / "release" / "cbo")
+    python = environment(TARGET / f"compare-jax-{JAX_VERSION}")
+
+    print(f"{count} training images in {source}, {size} a batch; {cores} cores, f32, best of {args.rounds} rounds")
+    simd = os.environ.get("CBO_SIMD", "")
+    if simd:
+        held = f"XLA is held to {XLA_NAMES[simd]}" if simd in XLA_NAMES else "XLA takes what there is"
+        print(f"CBO_SIMD={simd} chooses the instruction set of cbo; {held}")
+    heads = f"{f's for {steps} steps':>20}{'s an epoch':>12}{'times faster':>14}{'loss':>8}{'test accuracy':>15}"
+    print(f"\n{'network':<10}{'program':<12}{heads}")
+    with tempfile.TemporaryDirectory() as place:
+        lay_out(source, batches * size, Path(place))
+        for network in PARAMETERS if args.network == "both" else [args.network]:
+            jax_run, cbo_run = compare(network, cbo, python, place, size, epochs, args.rounds)
+            for program, run in ((f"JAX {JAX_VERSION}", jax_run), ("cbo", cbo_run)):
+                seconds, faster = run["seconds"], jax_run["seconds"] / run["seconds"]
+                times = f"{seconds:>20.3f}{seconds * epoch_steps / steps:>12.2f}{faster:>14.1f}"
+                reached = f"{run['loss']:>8.3f}{100 * run['test_accuracy']:>13.1f} %"
+                print(f"{network:<10}{program:<12}{times}{reached}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        print(json.dumps(trained_by_jax(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))))
+    else:
+        main()
