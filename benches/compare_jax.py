@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Networks trained by cbo beside the same experiment written in JAX, in one run on this machine.
 
-The paper's setting, as `cbo mnist train` has it: 100 particles, of which 10 are evaluated in a step on 60 images and all move.
-JAX (for the CPU) is installed in a virtual environment under target/, once. The two programs take turns, so that both see the
-same machine, each turn with another seed; the best time of each counts. Compiling, reading images and judging particles are
-not counted. A part of an epoch is an epoch of the first images; both programs get the same ones.
+The paper's setting, as `cbo mnist train` has it: 100 particles, of which 10 are evaluated in a step on 60 images and
+all move. JAX (for the CPU) is installed once, in a virtual environment under target/. The two programs take turns, so
+that both see the same machine, each round with another seed, and the best time of each counts. Compiling, reading
+images and judging particles are not counted. A part of an epoch is an epoch of the first images of the file, the same
+for both programs. Loss and test accuracy are means over the rounds and only show that both do the same thing.
 
     python3 benches/compare_jax.py --data DIR
 
-Without --data the images are those that `cbo mnist train` would take: what `cbo mnist fetch` got, or else the built-in subset.
-CBO_SIMD=avx2 (or portable) holds XLA to AVX2 (or SSE 4.2) as well.
+Without --data the images are those that `cbo mnist train` would take: what `cbo mnist fetch` got, or else the built-in
+subset. CBO_SIMD=avx2 (or portable) holds XLA to AVX2 (or SSE 4.2) as well.
 """
 
 from __future__ import annotations
@@ -26,20 +27,26 @@ import sys
 import tempfile
 import time
 import venv
+import zlib
 from pathlib import Path
 from typing import Any
 
 if "--inside" in sys.argv:  # Only then is this the Python of the virtual environment.
     import jax  # type: ignore[import-not-found,unused-ignore]
     import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
-    import numpy as np
+    import numpy as np  # type: ignore[import-not-found,unused-ignore]
     from jax import lax  # type: ignore[import-not-found,unused-ignore]
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 JAX_VERSION = "0.10.2"
 
-FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 PARTICLES, EVALUATED, IMAGES = 100, 10, 60
 # Steps for which a data batch stays: until every particle was evaluated once.
 ROUND = PARTICLES // EVALUATED
@@ -75,8 +82,8 @@ def pieces(parameters: Any, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def normalised(z: Any, known: int) -> Any:
-    """Batch normalisation of each map, that is, each index of the first dimension. Mean and unbiased variance are those of
-    the first `known` images, which are the last dimension."""
+    """Batch normalisation of each map, the first dimension, with mean and unbiased variance of the first `known` images,
+    the last dimension."""
     axes = tuple(range(1, z.ndim))
     sample = z[..., :known]
     count = sample.size // z.shape[0]
@@ -123,6 +130,9 @@ def steps_of_a_batch(network: Any, state: Any, images: Any, labels: Any, alpha: 
     def energy(parameters: Any) -> Any:
         return cross_entropy(network(parameters, images, images.shape[-1]), labels)
 
+    def kicked(positions: Any, key: Any, amplitude: Any) -> Any:
+        return positions + amplitude * jax.random.normal(key, positions.shape)
+
     def step(state: Any, chosen: Any) -> Any:
         key, positions, before = state
         key, diffusion_key, kick_key = jax.random.split(key, 3)
@@ -134,9 +144,7 @@ def steps_of_a_batch(network: Any, state: Any, images: Any, labels: Any, alpha: 
         factors = 1.0 - LAMBDA * DT + amplitude * jax.random.normal(diffusion_key, positions.shape)
         positions = consensus + factors * (positions - consensus)
         stalled = jnp.abs(consensus - before).max() < KICK
-        positions = lax.cond(
-            stalled, lambda x: x + amplitude * jax.random.normal(kick_key, x.shape), lambda x: x, positions
-        )
+        positions = lax.cond(stalled, kicked, lambda x, *_: x, positions, kick_key, amplitude)
         return (key, positions, consensus), None
 
     key, *rest = state
@@ -149,7 +157,8 @@ def judged(network: Any, positions: Any, sample: tuple[Any, Any], test: tuple[An
     """Of the particle with the least loss on the sample, that loss and the accuracy on the test images."""
     known = len(sample[1])
     pixels, labels = map(jnp.asarray, sample)
-    losses = jax.jit(lambda rows: lax.map(lambda row: cross_entropy(network(row, pixels, known), labels), rows))(positions)
+    loss = jax.jit(lambda parameters: cross_entropy(network(parameters, pixels, known), labels))
+    losses = lax.map(loss, positions)
     least = int(losses.argmin())
     both = jnp.concatenate([pixels, test[0]], axis=-1)
     logits = jax.jit(network, static_argnums=2)(positions[least], both, known)[:, known:]
@@ -173,7 +182,8 @@ def trained_by_jax(name: str, place: str, size: int, epochs: int, seed: int) -> 
     def beginning() -> Any:
         key, start_key = jax.random.split(jax.random.key(seed))
         positions = jax.random.normal(start_key, (PARTICLES, PARAMETERS[name]))
-        return jax.block_until_ready((key, positions, jnp.full(PARAMETERS[name], jnp.inf)))
+        # With a type, so that this is of the same type as what a step makes of it, and nothing is compiled twice.
+        return jax.block_until_ready((key, positions, jnp.full(PARAMETERS[name], jnp.inf, jnp.float32)))
 
     advance = jax.jit(steps_of_a_batch, static_argnums=0, donate_argnums=1)
     # Compiles it.
@@ -214,7 +224,10 @@ def environment(folder: Path) -> str:
     whole = folder / "complete"
     if not whole.exists():
         print(f"installing JAX {JAX_VERSION} in {folder}", file=sys.stderr)
-        venv.create(folder, with_pip=True, clear=True)
+        try:
+            venv.create(folder, with_pip=True, clear=True)
+        except subprocess.CalledProcessError:
+            sys.exit("Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv.")
         output([str(python), "-m", "pip", "install", "--quiet", f"jax=={JAX_VERSION}"])
         whole.touch()
     return str(python)
@@ -246,7 +259,7 @@ def content(folder: Path, name: str) -> bytes:
     data = path.read_bytes()
     try:
         data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         sys.exit(f"{path} cannot be unpacked: {error}.")
     length = {2051: 28 * 28, 2049: 1}.get(int.from_bytes(data[:4], "big"))
     if length is None or len(data) != (16 if length > 1 else 8) + length * int.from_bytes(data[4:8], "big"):
@@ -263,19 +276,20 @@ def lay_out(source: Path, images: int, to: Path) -> None:
         (to / name).write_bytes(data)
 
 
-def compare(network: str, cbo: str, python: str, place: str, size: int, epochs: int, rounds: int) -> list[dict[str, float]]:
+def compare(
+    network: str, cbo: str, python: str, place: str, size: int, epochs: int, rounds: int
+) -> list[dict[str, float]]:
     """The best seconds and the mean loss and test accuracy of JAX and of cbo."""
     isa = XLA_NAMES.get(os.environ.get("CBO_SIMD", ""))
     flags = os.environ.get("XLA_FLAGS", "") + (f" --xla_cpu_max_isa={isa}" if isa else "")
     turns: list[list[dict[str, float]]] = [[], []]
     for seed in range(rounds):
-        numbers = [str(size), str(epochs), str(seed)]
-        inside = [python, __file__, "--inside", network, place, *numbers]
-        turns[0].append(json.loads(output(inside, {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"})))
         setting = [f"--network={network}", "--preset=paper", f"--data={place}", f"--batch-data={size}"]
         train = [cbo, "mnist", "train", *setting, f"--epochs={epochs}", f"--seed={seed}", "--json", "--quiet"]
         report = json.loads(output(train))
         turns[1].append({**report, "seconds": report["seconds"] - report["judging_seconds"]})
+        inside = [python, __file__, "--inside", network, place, str(size), str(epochs), str(seed)]
+        turns[0].append(json.loads(output(inside, {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"})))
     return [
         {
             "seconds": min(turn["seconds"] for turn in program),
@@ -290,9 +304,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, metavar="DIR", help="a folder with the four IDX files, plain or gzip")
     parser.add_argument("--network", choices=[*PARAMETERS, "both"], default="both")
-    parser.add_argument("--steps", type=int, default=1000, help="steps of a run, rounded up to whole data batches or epochs")
+    parser.add_argument("--steps", type=int, default=1000, help="steps of a run, rounded up to whole batches or epochs")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each program")
-    parser.add_argument("--threads", type=int, metavar="N", help="the first N cores for both programs (default: all; Linux only)")
+    parser.add_argument("--threads", type=int, metavar="N", help="cores for both programs (default: all; needs Linux)")
     parser.add_argument("--cbo", metavar="PATH", help="the program cbo (default: made by cargo build --release)")
     args = parser.parse_args()
     if args.steps < 1 or args.rounds < 1:
@@ -310,6 +324,8 @@ def main() -> None:
     fetched, built_in = cached_images(), ROOT / "crates/cbo-problems/data"
     source = (args.data or (fetched if all(stored(fetched, name) for name in FILES) else built_in)).resolve()
     count = len(content(source, FILES[1])) - 8
+    if count == 0:
+        sys.exit(f"{source} has no training images.")
     size = next(n for n in range(IMAGES, 0, -1) if count % n == 0)
     epoch_steps = count // size * ROUND
     batches = min(-(-args.steps // ROUND), count // size)

@@ -55,8 +55,8 @@ fn blocks(text: &str) -> Vec<Block> {
 enum Line<'a> {
     /// Nothing: a comment, or a command that the tests run elsewhere.
     Skip,
-    /// Run `cbo` with these arguments, as a shell reads them, and expect this exit code.
-    Run(&'a str, i32),
+    /// With this instruction set, or the default, run `cbo` with these arguments, as a shell reads them, and expect this exit code.
+    Run(Option<&'a str>, &'a str, i32),
     /// Not known.
     Unknown,
 }
@@ -67,21 +67,27 @@ fn classify(line: &str) -> Line<'_> {
     if line.is_empty() || skipped.iter().any(|s| line.starts_with(s)) {
         return Line::Skip;
     }
+    let (set, line) = match line.strip_prefix("CBO_SIMD=").and_then(|rest| rest.split_once(' ')) {
+        Some((set, line)) => (Some(set), line),
+        None => (None, line),
+    };
     let Some(arguments) = line.strip_prefix("cbo ").or(line.strip_prefix("cargo run --release -- ")) else {
         return Line::Unknown;
     };
     match arguments.split_once("# exit ") {
-        Some((arguments, code)) => code.trim().parse().map_or(Line::Unknown, |code| Line::Run(arguments, code)),
-        None => Line::Run(arguments, 0),
+        Some((arguments, code)) => code.trim().parse().map_or(Line::Unknown, |code| Line::Run(set, arguments, code)),
+        None => Line::Run(set, arguments, 0),
     }
 }
 
 #[test]
 fn lines_are_classified() {
-    assert_eq!(classify("cbo list"), Line::Run("list", 0));
-    assert_eq!(classify("cargo run --release -- list --json"), Line::Run("list --json", 0));
-    assert_eq!(classify("cbo list foo  # exit 2"), Line::Run("list foo  ", 2));
+    assert_eq!(classify("cbo list"), Line::Run(None, "list", 0));
+    assert_eq!(classify("cargo run --release -- list --json"), Line::Run(None, "list --json", 0));
+    assert_eq!(classify("cbo list foo  # exit 2"), Line::Run(None, "list foo  ", 2));
     assert_eq!(classify("cbo list foo # exit soon"), Line::Unknown);
+    assert_eq!(classify("CBO_SIMD=avx2 cbo list"), Line::Run(Some("avx2"), "list", 0));
+    assert_eq!(classify("PATH=/tmp cbo list"), Line::Unknown);
     assert_eq!(classify("make test"), Line::Skip);
     assert_eq!(classify("cargo test -p cbo"), Line::Skip);
     assert_eq!(classify("curl example.org | sh"), Line::Unknown);
@@ -116,10 +122,11 @@ fn every_command_runs() {
                 continue;
             }
             for (index, line) in block.text.lines().enumerate() {
-                let Line::Run(arguments, expected) = classify(line) else { continue };
+                let Line::Run(set, arguments, expected) = classify(line) else { continue };
                 let output = Command::new("sh")
                     .args(["-c", &format!("\"$CBO\" {arguments}")])
                     .env("CBO", env!("CARGO_BIN_EXE_cbo"))
+                    .envs(set.map(|set| ("CBO_SIMD", set)))
                     .env("CBO_CACHE", folder.path().join("cache")) // not what this user happens to have fetched
                     .current_dir(folder.path())
                     .stdin(Stdio::null())

@@ -201,3 +201,19 @@ fn failures_underway_have_code_1() {
     assert!(common::stderr(&output).starts_with("error: step 0: none of the"), "{}", common::stderr(&output));
     assert_eq!(common::stdout(&output), "");
 }
+
+#[test]
+fn an_instruction_set_that_is_not_there_is_refused_by_every_command() {
+    let all: Vec<&str> = cbo::simd::available().iter().map(|set| set.name()).collect();
+    let has = format!("machine has {}", all.join(", "));
+    for line in ["minimize sphere --dim 2", "list", "bench", "theory sphere --dim 2", "runs list ."] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = common::command(&arguments).env("CBO_SIMD", "mmx").output().expect("the program starts");
+        assert_usage(&output, &["CBO_SIMD = mmx", "no such instruction set", &has]);
+    }
+    assert_usage(&words("bench --simd mmx"), &["simd = mmx", "no such instruction set", &has, "all"]);
+    for missing in ["avx512", "avx2"].into_iter().filter(|set| !all.contains(set)) {
+        let output = common::command(&["list"]).env("CBO_SIMD", missing).output().expect("the program starts");
+        assert_usage(&output, &["CBO_SIMD", missing, "this machine lacks that instruction set"]);
+    }
+}

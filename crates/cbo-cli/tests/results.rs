@@ -9,7 +9,7 @@ use std::fs;
 fn the_json_object_has_every_key() {
     let value = object(&words("minimize rastrigin --dim 3 --steps 20 --alpha inf --seed 5 --json"));
     for key in "objective dim x value consensus consensus_value evaluations failed_evaluations steps time stop alpha seed seconds \
-                infeasible_evaluations minimum distance particles precision threads sigma"
+                infeasible_evaluations minimum distance particles precision threads instruction_set sigma"
         .split_whitespace()
     {
         assert!(value.get(key).is_some(), "{key} is missing");
@@ -38,6 +38,25 @@ fn lines_for_people_say_the_same() {
         "seconds",
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn instruction_sets_do_not_change_a_bit() {
+    for line in
+        ["minimize rastrigin --dim 20", "minimize rastrigin --dim 4 --diffusion isotropic --precision f32 --steps 200"]
+    {
+        let arguments: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+        let on = |set: &str| {
+            let mut value = result(&command(&arguments).env("CBO_SIMD", set).output().expect("the program starts"));
+            assert_eq!(value["instruction_set"], set);
+            value.as_object_mut().expect("an object").remove("instruction_set");
+            value
+        };
+        let portable = on("portable");
+        for set in cbo::simd::available() {
+            assert_eq!(on(set.name()), portable, "{line} on {set}");
+        }
     }
 }
 

@@ -131,6 +131,10 @@ pub trait Function: Default + Send + Sync + 'static {
     /// What is known of it.
     const INFO: Info;
 
+    /// Whether coordinates near zero count by their squares, or less. Those whose square would be below [`cbo::Scalar::TINY`] may then be taken
+    /// for zero, which spares processors subnormal numbers where a swarm has gathered at the origin.
+    const FLAT_AT_ZERO: bool = false;
+
     /// The function with these values of its parameters, in the order of [`Info::parameters`], each within its range.
     fn with_parameters(values: &[f64]) -> Self {
         assert!(values.is_empty(), "{} has parameters but does not take them", Self::INFO.name);

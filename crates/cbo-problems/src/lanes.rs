@@ -104,8 +104,12 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
             heap.resize(padded, V::constant(0.0));
             &mut heap[..]
         };
+        let vanishing = F::FLAT_AT_ZERO && nearly_zero(rows);
         for (group, energies) in out.chunks_mut(V::LANES).enumerate() {
             transpose_group(rows, group * V::LANES, x);
+            if vanishing {
+                vanish(&mut x[..dim]);
+            }
             let mut energy = self.function.value(&x[..dim]);
             if F::INFO.confined {
                 energy = infinite_outside(energy, &x[..dim], bounds);
@@ -132,6 +136,21 @@ fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [
             *coordinates = V::load_partial(&values[start..start + width]);
         }
         V::transpose(square);
+    }
+}
+
+/// Whether the first row, and with it probably all, has coordinates whose squares are next to nothing.
+fn nearly_zero<T: Scalar>(rows: Rows<'_, T>) -> bool {
+    let small = T::TINY.to_f64().sqrt();
+    !rows.is_empty() && rows.row(0).iter().any(|x| *x != T::default() && x.to_f64().abs() < small)
+}
+
+/// Zero for coordinates whose squares are next to nothing.
+#[inline(always)]
+fn vanish<V: Vector>(x: &mut [V]) {
+    let (small, zero) = (V::constant(V::Scalar::TINY.to_f64().sqrt()), V::constant(0.0));
+    for v in x {
+        *v = v.abs().select_less(small, zero, *v);
     }
 }
 

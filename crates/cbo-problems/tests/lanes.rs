@@ -97,6 +97,26 @@ fn all_instruction_sets_return_the_same_bits() {
     }
 }
 
+/// Coordinates next to zero may be taken for zero, but only where the value does not show it.
+#[test]
+fn next_to_zero_values_are_right_to_1e_290() {
+    for problem in samples::problems() {
+        for exponent in [-100, -140, -144, -146, -150, -160, -200, -300, -310] {
+            let points: Vec<f64> = samples::uniform(&problem, 20, 9).iter().map(|x| x * 10f64.powi(exponent)).collect();
+            for set in available() {
+                for (x, energy) in points.chunks(problem.dim()).zip(double(&problem, set, &points)) {
+                    let reference = problem.value(x);
+                    let allowed = 1e-290 + 1e-9 * reference.abs();
+                    assert!(
+                        (energy - reference).abs() <= allowed,
+                        "{problem:?} {set:?} {x:?}: {energy:e} {reference:e}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Transformed and plain problems, with points far outside among them, for which slow paths exist.
 #[test]
 fn a_row_does_not_feel_its_neighbours() {

@@ -54,6 +54,8 @@ pub(crate) struct Motion<'a, T> {
     kick: Option<T>,
     diffusion: Diffusion,
     walls: Option<&'a Walls<T>>,
+    /// Whether positions may come so near to zero that they are better zero.
+    vanishing: bool,
     diffusion_noise: Noise,
     kick_noise: Noise,
     step: u64,
@@ -108,6 +110,8 @@ impl<'a, T: Scalar> Motion<'a, T> {
             kick: kicked.then(|| T::from_f64(amplitude)),
             diffusion,
             walls,
+            // Where a centre is not zero, positions that approach it stay numbers of its size.
+            vanishing: centres[..dim].contains(&T::default()),
             diffusion_noise: Noise::new(seed, Stream::Diffusion, step),
             kick_noise: Noise::new(seed, Stream::Kick, step),
             step,
@@ -214,7 +218,20 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
             if let Some(walls) = motion.walls {
                 walls.confine(tile).run::<V>();
             }
+            if motion.vanishing {
+                vanish::<V>(tile);
+            }
         }
+    }
+}
+
+/// Puts coordinates onto zero that are too near to it to be worth the time that subnormal numbers take.
+#[inline(always)]
+fn vanish<V: Vector>(rows: &mut [V::Scalar]) {
+    let (tiny, zero) = (V::splat(V::Scalar::TINY), V::constant(0.0));
+    for chunk in rows.chunks_mut(V::LANES) {
+        let x = V::load_partial(chunk);
+        x.abs().select_less(tiny, zero, x).store_partial(chunk);
     }
 }
 
@@ -341,13 +358,14 @@ fn narrow<V: Vector>(
     amplitudes: &mut [V::Scalar],
 ) {
     let (dim, drift) = (motion.dim, V::splat(motion.drift));
+    let noise = V::splat(motion.noise);
     let (pattern, centre) = (motion.centres.len(), &motion.centres[..dim]);
     for (rows, normals) in rows.chunks_mut(pattern).zip(normals.chunks(pattern)) {
         let together = rows.chunks_exact(V::LANES * dim);
         let (alone, mut at) = (together.remainder(), 0);
         for rows in together {
             let mut each = [V::Scalar::default(); MOST_LANES];
-            (norms_of::<V>(rows, centre) * V::splat(motion.noise)).store(&mut each);
+            (norms_of::<V>(rows, centre) * noise).store(&mut each);
             for amplitude in &each[..V::LANES] {
                 repeat::<V>(*amplitude, &mut amplitudes[at..], dim);
                 at += dim;
@@ -355,7 +373,7 @@ fn narrow<V: Vector>(
         }
         for row in alone.chunks_exact(dim) {
             let mut each = [V::Scalar::default(); MOST_LANES];
-            (norm_of::<V>(row, centre) * V::splat(motion.noise)).store(&mut each);
+            (norm_of::<V>(row, centre) * noise).store(&mut each);
             repeat::<V>(each[0], &mut amplitudes[at..], dim);
             at += dim;
         }

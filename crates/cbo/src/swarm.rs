@@ -250,7 +250,7 @@ impl<T: Scalar> Swarm<T> {
         self.previous.copy_from_slice(&self.consensus);
         for centre in self.centres.chunks_exact_mut(self.plan.dim) {
             for (c, x) in centre.iter_mut().zip(&self.consensus) {
-                *c = T::from_f64(*x);
+                *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
             }
         }
         self.step += 1;

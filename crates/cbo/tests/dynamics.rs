@@ -172,3 +172,38 @@ fn a_stalled_consensus_is_kicked() {
     let still = solve(&CboConfig { kick: None, ..config }, &sphere(2), &mut ()).expect("a run");
     assert_eq!(still.ensemble.diameter(), 0.0);
 }
+
+/// Towards a consensus point at zero the dynamics has no scale: a swarm that begins 2^-900 times as large stays so, bit for bit, until
+/// positions are below 1e-290, where they become zero instead of subnormal numbers.
+#[test]
+fn positions_next_to_zero_become_zero_and_no_others_change() {
+    let (dim, particles) = (5, 40);
+    let scale = 2f64.powi(-900);
+    let start: Vec<f64> = (0..particles * dim).map(|i| 1.0 + i as f64 / 100.0).collect();
+    // Isotropic noise ends earlier: the squares of distances below 1e-162 are zero.
+    let run = |factor: f64, steps| {
+        let config = CboConfig {
+            particles,
+            sigma: Sigma::Constant(0.8),
+            dt: 0.3,
+            init: InitialLaw::Points(start.iter().map(|x| x * factor).collect()),
+            freeze: Some(vec![0.0; dim]),
+            steps: Some(steps),
+            ..CboConfig::default()
+        };
+        solve(&config, &sphere(dim), &mut ()).expect("a run").ensemble.rows().as_slice().to_vec()
+    };
+    let (large, small) = (run(1.0, 60), run(scale, 60));
+    let (mut kept, mut vanished) = (0, 0);
+    for (x, y) in large.iter().map(|x| x * scale).zip(&small) {
+        if x.abs() >= 1e-290 {
+            assert_eq!(x.to_bits(), y.to_bits());
+            kept += 1;
+        } else {
+            assert_eq!(*y, 0.0, "{x:e}");
+            vanished += 1;
+        }
+    }
+    assert!(kept > 10 && vanished > 10, "{kept} kept, {vanished} vanished");
+    assert!(run(scale, 2000).iter().all(|x| *x == 0.0));
+}

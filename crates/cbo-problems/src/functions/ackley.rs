@@ -25,6 +25,7 @@ impl Function for Ackley {
         source: "Ackley 1987, doi:10.1007/978-1-4613-1997-9",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

@@ -25,6 +25,7 @@ impl Function for DropWave {
         source: "Molga and Smutnicki 2005, Test functions for optimization needs",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimum(&self, _dim: usize) -> f64 {
         -1.0

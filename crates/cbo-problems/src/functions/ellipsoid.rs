@@ -37,6 +37,7 @@ impl Function for Ellipsoid {
         source: "Hansen, Finck, Ros and Auger 2009, Real-parameter black-box optimization benchmarking, function 2 without its oscillation",
         parameters: &[Parameter { name: "condition", meaning: "ratio of the largest weight to the least", default: 1e6, least: 1.0, most: 1e12 }],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn with_parameters(values: &[f64]) -> Self {
         Self { condition: values[0] }

@@ -25,6 +25,7 @@ impl Function for Griewank {
         source: "Griewank 1981, doi:10.1007/BF00933356",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

@@ -37,6 +37,7 @@ impl Function for Rastrigin {
         source: "Muhlenbein, Schomisch and Born 1991, doi:10.1016/S0167-8191(05)80052-3",
         parameters: &[Parameter { name: "amplitude", meaning: "height of the ripples", default: 2.5, least: 0.0, most: 1e12 }],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn with_parameters(values: &[f64]) -> Self {
         Self { amplitude: values[0] }

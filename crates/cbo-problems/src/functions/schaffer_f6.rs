@@ -28,6 +28,7 @@ impl Function for SchafferF6 {
         source: "Schaffer, Caruana, Eshelman and Das 1989, A study of control parameters affecting online performance of genetic algorithms",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

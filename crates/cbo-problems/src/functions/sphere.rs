@@ -25,6 +25,7 @@ impl Function for Sphere {
         source: "De Jong 1975, An analysis of the behavior of a class of genetic adaptive systems",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

@@ -28,6 +28,7 @@ impl Function for Weierstrass {
         source: "Suganthan and others 2005, Problem definitions for the CEC 2005 special session on real-parameter optimization, function 11",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

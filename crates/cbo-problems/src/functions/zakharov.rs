@@ -25,6 +25,7 @@ impl Function for Zakharov {
         source: "Jamil and Yang 2013, doi:10.1504/IJMMNO.2013.055204",
         parameters: &[],
     };
+    const FLAT_AT_ZERO: bool = true;
 
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>> {
         vec![vec![0.0; dim]]

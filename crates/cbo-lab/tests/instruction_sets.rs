@@ -1,0 +1,142 @@
+//! Whole runs on every instruction set of this machine, bit for bit: the moves, the benchmark functions, the weights, the networks.
+//!
+//! `CBO_SIMD` holds for the whole life of a program, so this one starts itself again, once for each set, and compares what it prints.
+
+use cbo::simd::{self, InstructionSet};
+use cbo::{
+    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Objective, Reduction, Scalar, Scheme, Sigma, Update, solve,
+};
+use cbo_lab::training::{Settings, train};
+use cbo_problems::nn::{Network, Shape};
+use cbo_problems::{Problem, Shift, mnist};
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+use std::process::Command;
+
+/// A hash of all bits of a run (Fowler, Noll, Vo).
+#[derive(Clone, Copy)]
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    const NEW: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    fn add(&mut self, number: f64) {
+        // Any NaN is as good as another.
+        let bits = if number.is_nan() { u64::MAX } else { number.to_bits() };
+        for byte in bits.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+fn run<T: Scalar>(config: &CboConfig, problem: &Problem) -> Fingerprint
+where
+    Problem: Objective<T>,
+{
+    let run = solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{}: {config:?}: {e}", problem.name()));
+    let mut print = Fingerprint::NEW;
+    let points = run.ensemble.rows().as_slice().iter().chain(&run.best.x).chain(&run.consensus.x).chain(&run.energies);
+    points.for_each(|x| print.add(x.to_f64()));
+    [run.best.value, run.consensus.value, run.alpha].into_iter().for_each(|x| print.add(x));
+    print
+}
+
+/// Functions that take any number of dimensions, and between them all elementary functions.
+const FUNCTIONS: [&str; 8] =
+    ["rastrigin", "ackley", "griewank", "alpine-1", "ellipsoid", "salomon", "styblinski-tang", "levy"];
+
+/// What bounds and batches there are.
+const BOUNDS: [Option<BoundHandling>; 4] =
+    [None, Some(BoundHandling::Reflect), Some(BoundHandling::Clip), Some(BoundHandling::None)];
+const BATCHES: [(Option<usize>, Update); 3] =
+    [(None, Update::Full), (Some(11), Update::Full), (Some(11), Update::Partial)];
+
+/// Prints a line for each case: its name and its fingerprint.
+#[test]
+#[ignore = "started by the test below, once for each instruction set"]
+fn print_fingerprints() {
+    let print = |name: &dyn Debug, found: Fingerprint| println!("case {name:?} = {:016x}", found.0);
+    let mut number = 0;
+    for dim in 1..=40 {
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            for scheme in [Scheme::EulerMaruyama, Scheme::DriftFirst] {
+                for (batch, update) in BATCHES {
+                    for handling in BOUNDS {
+                        number += 1;
+                        // The number of particles leaves a rest in every block and vector.
+                        let (function, particles) = (FUNCTIONS[number % FUNCTIONS.len()], 55 + number % 3 * 22);
+                        let plain = Problem::builder(function).dim(dim);
+                        let moved = plain.clone().shift(Shift::Random(3)).rotate(5);
+                        let problem = if number.is_multiple_of(2) { plain } else { moved }.build().expect("a problem");
+                        let config = settings(number, &problem, particles);
+                        let bounds = handling.map(|_| problem.domain().to_vec());
+                        let bound_handling = handling.unwrap_or_default();
+                        let config = CboConfig { diffusion, scheme, batch, update, bounds, bound_handling, ..config };
+                        let name = (dim, function, diffusion, scheme, batch, update, handling);
+                        print(&("f64", name), run::<f64>(&config, &problem));
+                        print(&("f32", name), run::<f32>(&config, &problem));
+                    }
+                }
+            }
+        }
+    }
+    train_networks(print);
+}
+
+/// Schedules and extras in turns.
+fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
+    let alpha = [Alpha::Constant(30.0), Alpha::EffectiveSampleSize(0.3), Alpha::Constant(f64::INFINITY)];
+    CboConfig {
+        particles,
+        alpha: alpha[number % 3],
+        sigma: Sigma::Constant(0.6),
+        dt: 0.05,
+        kick: number.is_multiple_of(5).then_some(0.01),
+        reduction: number.is_multiple_of(7).then(Reduction::default),
+        epoch_steps: Some(4),
+        seed: number as u64,
+        steps: Some(9),
+        init: InitialLaw::uniform(problem.domain()),
+        threads: 1 + number % 2,
+        ..CboConfig::default()
+    }
+}
+
+fn train_networks(print: impl Fn(&dyn Debug, Fingerprint)) {
+    let data = mnist::subset().expect("the subset");
+    let odd = "conv 5x3, relu, bn, pool 2, conv 7x4, relu, bn, pool 2, dense 9, relu, bn, dense 10";
+    for network in [Network::shallow(), Network::lenet1(), Network::parse(odd, Shape::DIGIT).expect("a network")] {
+        for batch_data in [20, 50, 100] {
+            let mut settings = Settings { epochs: 1, batch_data, ..Settings::paper(network.clone()) };
+            settings.config.particles = 20;
+            let trained = train(&settings, &data, |_| ControlFlow::Continue(())).expect("a run");
+            let mut found = Fingerprint::NEW;
+            trained.model.parameters.iter().for_each(|x| found.add(f64::from(*x)));
+            trained.curve.iter().for_each(|p| found.add(p.loss));
+            print(&(network.to_string(), batch_data), found);
+        }
+    }
+}
+
+fn fingerprints_on(set: InstructionSet) -> Vec<String> {
+    let program = std::env::current_exe().expect("this program");
+    let child = Command::new(program)
+        .args(["--exact", "print_fingerprints", "--ignored", "--nocapture"])
+        .env(simd::VARIABLE, set.name())
+        .output()
+        .expect("this program again");
+    let text = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success(), "{set}: {text}{}", String::from_utf8_lossy(&child.stderr));
+    text.lines().filter_map(|line| Some(line[line.find("case ")?..].to_string())).collect()
+}
+
+#[test]
+fn whole_runs_have_the_same_bits_on_every_instruction_set() {
+    let portable = fingerprints_on(InstructionSet::PORTABLE);
+    assert_eq!(portable.len(), 40 * 2 * 2 * 3 * 4 * 2 + 9);
+    for set in simd::available().into_iter().filter(|set| *set != InstructionSet::PORTABLE) {
+        for (found, expected) in fingerprints_on(set).iter().zip(&portable) {
+            assert_eq!(found, expected, "{set} against portable");
+        }
+    }
+}
