@@ -60,19 +60,19 @@ XLA_NAMES = {"avx2": "AVX2", "portable": "SSE4_2"}
 
 # What runs inside the virtual environment.
 #
-# Of the ways to write it, these were tried (JAX 0.10.2, AMD EPYC with AVX-512, two cores shared with other work, so give or take
-# a quarter; milliseconds a step):
+# The following was tried, with JAX 0.10.2 on two cores with AVX-512 that other work shared, so that a tenth more or
+# less means nothing; in milliseconds a step:
 #
-# - The steps of LeNet-1, all else as below: a jitted step called from Python 17, a scan over the steps of a data batch 3.3, a
-#   second scan over the data batches around it 3.3. (The convolutions are compiled differently inside a loop.) Unrolling the
-#   ten steps is as slow as single steps, and takes ten seconds to compile.
-# - Its layers, in a scan: images in the last dimension 3.3; NCHW 4.2; NHWC 15; convolutions as products with patches 4.3; the
-#   second or both as sums of 25 shifted images 3.3 or 10. jnp.var instead of the mean of the squares costs a tenth (with NCHW
-#   twice as much time), and so does lax.reduce_window instead of the maximum of four slices.
-# - Particles: vmap is as fast as a batch dimension written by hand; lax.map and a Python loop are slower.
-# - The shallow network: 2.7 in every way, of which 2.4 are random numbers.
-# - Random numbers: threefry, the default, 3 to 5 ns a normal; rbg and unsafe_rbg 18 to 25, threefry that is not partitionable
-#   more than twice as slow as the default, Box-Muller instead of jax.random.normal slower as well.
+# - LeNet-1 as below, 3.3: images in the last dimension, a scan over the steps of a data batch. A second scan around it,
+#   over the data batches, 3.3. Single jitted steps, or ten of them unrolled, 14 to 17: XLA compiles convolutions
+#   differently outside of loops.
+# - Other layers: NCHW 4.2, NHWC 15. The first convolution as a product with patches and the second as a sum of 25
+#   shifted images 3.3, even in single steps; both as products 4.3, both as sums 10. jnp.var instead of the mean of the
+#   squares, or lax.reduce_window instead of the maximum of slices, a tenth more.
+# - Particles: a batch dimension written by hand is no faster than vmap; lax.map and a Python loop are slower.
+# - The shallow network, 2.7 in every way tried, of which 2.4 are random numbers.
+# - Random numbers: threefry, the default, 3 to 5 ns a normal; rbg and unsafe_rbg 18 to 25; threefry that is not
+#   partitionable several times as long as the default; Box-Muller is slower than jax.random.normal.
 
 
 def pieces(parameters: Any, *shapes: tuple[int, ...]) -> list[Any]:
@@ -82,8 +82,8 @@ def pieces(parameters: Any, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def normalised(z: Any, known: int) -> Any:
-    """Batch normalisation of each map, the first dimension, with mean and unbiased variance of the first `known` images,
-    the last dimension."""
+    """Batch normalisation, each index of the first dimension for itself, with mean and unbiased variance of the first
+    `known` images, which are the last dimension."""
     axes = tuple(range(1, z.ndim))
     sample = z[..., :known]
     count = sample.size // z.shape[0]
