@@ -2,7 +2,8 @@
 """Networks trained by cbo beside the same experiment written in JAX, in one run on this machine.
 
 The paper's setting, as `cbo mnist train` has it: 100 particles, of which 10 are evaluated in a step on 60 images and
-all move. JAX (for the CPU) is installed once, in a virtual environment under target/. The two programs take turns, so
+all move. It is written twice in JAX: plainly, one jitted step after the other, as one would write it first; and scanned, all steps of
+a data batch in one `lax.scan`, the fastest form that was found. JAX (for the CPU) is installed once, in a virtual environment under target/. The two programs take turns, so
 that both see the same machine, each round with another seed, and the best time of each counts. Compiling, reading
 images and judging particles are not counted. A part of an epoch is an epoch of the first images of the file, the same
 for both programs. Loss and test accuracy are means over the rounds and only show that both do the same thing.
@@ -51,6 +52,7 @@ PARTICLES, EVALUATED, IMAGES = 100, 10, 60
 # Steps for which a data batch stays: until every particle was evaluated once.
 ROUND = PARTICLES // EVALUATED
 LAMBDA, DT, ALPHA, SIGMA, KICK = 1.0, 0.1, 50.0, math.sqrt(0.4), 1e-5
+FORMS = ("plain", "scanned")
 PARAMETERS = {"lenet1": 2112, "shallow": 7850}
 # Training images on which particles are compared.
 SAMPLE = 10_000
@@ -63,9 +65,9 @@ XLA_NAMES = {"avx2": "AVX2", "portable": "SSE4_2"}
 # The following was tried, with JAX 0.10.2 on two cores with AVX-512 that other work shared, so that a tenth more or
 # less means nothing; in milliseconds a step:
 #
-# - LeNet-1 as below, 3.3: images in the last dimension, a scan over the steps of a data batch. A second scan around it,
-#   over the data batches, 3.3. Single jitted steps, or ten of them unrolled, 14 to 17: XLA compiles convolutions
-#   differently outside of loops.
+# - LeNet-1 scanned, 3.3: images in the last dimension, a scan over the steps of a data batch. A second scan around it,
+#   over the data batches, 3.3. Single jitted steps (the plain form), or ten of them unrolled, 14 to 17: XLA compiles
+#   convolutions differently outside of loops.
 # - Other layers: NCHW 4.2, NHWC 15. The first convolution as a product with patches and the second as a sum of 25
 #   shifted images 3.3, even in single steps; both as products 4.3, both as sums 10. jnp.var instead of the mean of the
 #   squares, or lax.reduce_window instead of the maximum of slices, a tenth more.
@@ -124,8 +126,8 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
     return -(jax.nn.log_softmax(logits, 0) * jax.nn.one_hot(labels, 10, axis=0)).sum(0).mean()
 
 
-def steps_of_a_batch(network: Any, state: Any, images: Any, labels: Any, alpha: Any, sigma: Any) -> Any:
-    """The steps on one data batch: each evaluates the next particles of a permutation and moves all."""
+def one_step(network: Any, state: Any, chosen: Any, images: Any, labels: Any, alpha: Any, sigma: Any) -> Any:
+    """One step on a data batch: it evaluates the particles chosen and moves all."""
 
     def energy(parameters: Any) -> Any:
         return cross_entropy(network(parameters, images, images.shape[-1]), labels)
@@ -133,24 +135,45 @@ def steps_of_a_batch(network: Any, state: Any, images: Any, labels: Any, alpha: 
     def kicked(positions: Any, key: Any, amplitude: Any) -> Any:
         return positions + amplitude * jax.random.normal(key, positions.shape)
 
-    def step(state: Any, chosen: Any) -> Any:
-        key, positions, before = state
-        key, diffusion_key, kick_key = jax.random.split(key, 3)
-        evaluated = positions[chosen]
-        energies = jax.vmap(energy)(evaluated)
-        weights = jnp.exp(-alpha * (energies - energies.min()))
-        consensus = weights @ evaluated / weights.sum()
-        amplitude = sigma * math.sqrt(DT)
-        factors = 1.0 - LAMBDA * DT + amplitude * jax.random.normal(diffusion_key, positions.shape)
-        positions = consensus + factors * (positions - consensus)
-        stalled = jnp.abs(consensus - before).max() < KICK
-        positions = lax.cond(stalled, kicked, lambda x, *_: x, positions, kick_key, amplitude)
-        return (key, positions, consensus), None
+    key, positions, before = state
+    key, diffusion_key, kick_key = jax.random.split(key, 3)
+    evaluated = positions[chosen]
+    energies = jax.vmap(energy)(evaluated)
+    weights = jnp.exp(-alpha * (energies - energies.min()))
+    consensus = weights @ evaluated / weights.sum()
+    amplitude = sigma * math.sqrt(DT)
+    factors = 1.0 - LAMBDA * DT + amplitude * jax.random.normal(diffusion_key, positions.shape)
+    positions = consensus + factors * (positions - consensus)
+    stalled = jnp.abs(consensus - before).max() < KICK
+    positions = lax.cond(stalled, kicked, lambda x, *_: x, positions, kick_key, amplitude)
+    return key, positions, consensus
 
+
+def chosen_in_turn(state: Any) -> tuple[Any, Any]:
+    """The particles of each step on a data batch: a permutation of all, cut into pieces."""
     key, *rest = state
     key, permutation_key = jax.random.split(key)
-    batches = jax.random.permutation(permutation_key, PARTICLES).reshape(ROUND, EVALUATED)
-    return lax.scan(step, (key, *rest), batches)[0]
+    return (key, *rest), jax.random.permutation(permutation_key, PARTICLES).reshape(ROUND, EVALUATED)
+
+
+def scanned(network: Any, state: Any, *batch: Any) -> Any:
+    """All steps on a data batch in one call."""
+    state, turns = chosen_in_turn(state)
+    return lax.scan(lambda state, chosen: (one_step(network, state, chosen, *batch), None), state, turns)[0]
+
+
+def plain() -> Any:
+    """All steps on a data batch, one call each."""
+    step = jax.jit(one_step, static_argnums=0, donate_argnums=1)
+    choose = jax.jit(chosen_in_turn)
+
+    def advance(network: Any, state: Any, *batch: Any) -> Any:
+        state, turns = choose(state)
+        for chosen in turns:
+            state = step(network, state, chosen, *batch)
+        return state
+
+    return advance
 
 
 def judged(network: Any, positions: Any, sample: tuple[Any, Any], test: tuple[Any, Any]) -> tuple[float, float]:
@@ -172,7 +195,7 @@ def labelled(folder: Path, images: str, labels: str) -> tuple[Any, Any]:
     return np.ascontiguousarray(pixels.transpose(1, 2, 0)).astype(np.float32) / 255, classes.astype(np.int32)
 
 
-def trained_by_jax(name: str, place: str, size: int, epochs: int, seed: int) -> dict[str, float]:
+def trained_by_jax(form: str, name: str, place: str, size: int, epochs: int, seed: int) -> dict[str, float]:
     """The seconds of a run, and the loss and test accuracy that it ends with."""
     network = {"lenet1": lenet1, "shallow": shallow}[name]
     images, labels = labelled(Path(place), *FILES[:2])
@@ -185,7 +208,7 @@ def trained_by_jax(name: str, place: str, size: int, epochs: int, seed: int) -> 
         # With a type, so that this is of the same type as what a step makes of it, and nothing is compiled twice.
         return jax.block_until_ready((key, positions, jnp.full(PARAMETERS[name], jnp.inf, jnp.float32)))
 
-    advance = jax.jit(steps_of_a_batch, static_argnums=0, donate_argnums=1)
+    advance = plain() if form == "plain" else jax.jit(scanned, static_argnums=0, donate_argnums=1)
     # Compiles it.
     jax.block_until_ready(advance(network, beginning(), *batches[0], ALPHA, SIGMA))
     state = beginning()
@@ -279,17 +302,18 @@ def lay_out(source: Path, images: int, to: Path) -> None:
 def compare(
     network: str, cbo: str, python: str, place: str, size: int, epochs: int, rounds: int
 ) -> list[dict[str, float]]:
-    """The best seconds and the mean loss and test accuracy of JAX and of cbo."""
+    """The best seconds and the mean loss and test accuracy of JAX in both forms and of cbo."""
     isa = XLA_NAMES.get(os.environ.get("CBO_SIMD", ""))
     flags = os.environ.get("XLA_FLAGS", "") + (f" --xla_cpu_max_isa={isa}" if isa else "")
-    turns: list[list[dict[str, float]]] = [[], []]
+    turns: list[list[dict[str, float]]] = [[], [], []]
     for seed in range(rounds):
         setting = [f"--network={network}", "--preset=paper", f"--data={place}", f"--batch-data={size}"]
         train = [cbo, "mnist", "train", *setting, f"--epochs={epochs}", f"--seed={seed}", "--json", "--quiet"]
         report = json.loads(output(train))
-        turns[1].append({**report, "seconds": report["seconds"] - report["judging_seconds"]})
-        inside = [python, __file__, "--inside", network, place, str(size), str(epochs), str(seed)]
-        turns[0].append(json.loads(output(inside, {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"})))
+        turns[2].append({**report, "seconds": report["seconds"] - report["judging_seconds"]})
+        for form, times in zip(FORMS, turns, strict=False):
+            inside = [python, __file__, "--inside", form, network, place, str(size), str(epochs), str(seed)]
+            times.append(json.loads(output(inside, {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"})))
     return [
         {
             "seconds": min(turn["seconds"] for turn in program),
@@ -343,20 +367,20 @@ def main() -> None:
         held = f"XLA is held to {XLA_NAMES[simd]}" if simd in XLA_NAMES else "XLA takes what there is"
         print(f"CBO_SIMD={simd} chooses the instruction set of cbo; {held}")
     heads = f"{f's for {steps} steps':>20}{'s an epoch':>12}{'times faster':>14}{'loss':>8}{'test accuracy':>15}"
-    print(f"\n{'network':<10}{'program':<12}{heads}")
+    print(f"\n{'network':<10}{'program':<14}{heads}")
     with tempfile.TemporaryDirectory() as place:
         lay_out(source, batches * size, Path(place))
         for network in PARAMETERS if args.network == "both" else [args.network]:
-            jax_run, cbo_run = compare(network, cbo, python, place, size, epochs, args.rounds)
-            for program, run in ((f"JAX {JAX_VERSION}", jax_run), ("cbo", cbo_run)):
-                seconds, faster = run["seconds"], jax_run["seconds"] / run["seconds"]
+            runs = compare(network, cbo, python, place, size, epochs, args.rounds)
+            for program, run in zip((*(f"JAX, {form}" for form in FORMS), "cbo"), runs, strict=True):
+                seconds, faster = run["seconds"], runs[0]["seconds"] / run["seconds"]
                 times = f"{seconds:>20.3f}{seconds * epoch_steps / steps:>12.2f}{faster:>14.1f}"
                 reached = f"{run['loss']:>8.3f}{100 * run['test_accuracy']:>13.1f} %"
-                print(f"{network:<10}{program:<12}{times}{reached}", flush=True)
+                print(f"{network:<10}{program:<14}{times}{reached}", flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
-        print(json.dumps(trained_by_jax(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))))
+        print(json.dumps(trained_by_jax(*sys.argv[2:5], *map(int, sys.argv[5:]))))
     else:
         main()

@@ -188,7 +188,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         // the registers and whose iterations overlap run faster than one long loop.
         for part in self.out[..chunks * 64].chunks_mut(512) {
             for chunk in part.chunks_exact_mut(64) {
-                let words = [rounds.words(particle[0], block[0]), rounds.words(particle[1], block[1])];
+                let words = rounds.words(particle, block);
                 for g in 0..2 {
                     (particle[g], block[g]) = V::Words::next_calls(particle[g], block[g], distance, blocks);
                 }
@@ -242,28 +242,34 @@ impl<W: Words> Rounds<W> {
         }
     }
 
-    /// The four words of each call. Upper halves of lanes hold leftovers, which no operation looks at.
+    /// The four words of each call, for two groups of eight. Upper halves of lanes hold leftovers, which no operation looks at.
     #[inline(always)]
-    fn words(&self, particle: W, block: W) -> [W; 4] {
-        let p0 = particle.multiply_low(MULTIPLIERS[0]);
-        let (mut c0, mut c2) = (block.xor(self.first[0]), p0.high().xor(self.first[1]));
-        let (mut c1, mut c3) = (self.constant, p0);
+    fn words(&self, particle: [W; 2], block: [W; 2]) -> [[W; 4]; 2] {
+        let mut groups = [[particle[0]; 4]; 2];
+        for (c, (particle, block)) in groups.iter_mut().zip(particle.into_iter().zip(block)) {
+            let p0 = particle.multiply_low(MULTIPLIERS[0]);
+            *c = [block.xor(self.first[0]), self.constant, p0.high().xor(self.first[1]), p0];
+        }
         if W::THREE_AT_ONCE {
+            // The groups in turns: each waits for its multiplications.
             for [k0, k1] in &self.keys[..9] {
-                let (p0, p1) = (c0.multiply_low(MULTIPLIERS[0]), c2.multiply_low(MULTIPLIERS[1]));
-                (c0, c2) = (p1.high().xor3(c1, *k0), p0.high().xor3(c3, *k1));
-                (c1, c3) = (p1, p0);
+                for c in &mut groups {
+                    let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
+                    *c = [p1.high().xor3(c[1], *k0), p1, p0.high().xor3(c[3], *k1), p0];
+                }
             }
         } else {
-            // The same with a round's keys put in a round earlier: a shorter way from one multiplication to the next.
-            (c1, c3) = (c1.xor(self.keys[0][0]), c3.xor(self.keys[0][1]));
-            for [k0, k1] in &self.keys[1..] {
-                let (p0, p1) = (c0.multiply_low(MULTIPLIERS[0]), c2.multiply_low(MULTIPLIERS[1]));
-                (c0, c2) = (p1.high().xor(c1), p0.high().xor(c3));
-                (c1, c3) = (p1.xor(*k0), p0.xor(*k1));
+            // One group after the other, as few registers want it, and a round's keys put in a round earlier: that is a shorter way
+            // from one multiplication to the next.
+            for c in &mut groups {
+                (c[1], c[3]) = (c[1].xor(self.keys[0][0]), c[3].xor(self.keys[0][1]));
+                for [k0, k1] in &self.keys[1..] {
+                    let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
+                    *c = [p1.high().xor(c[1]), p1.xor(*k0), p0.high().xor(c[3]), p0.xor(*k1)];
+                }
             }
         }
-        [c0, c1, c2, c3]
+        groups
     }
 }
 
