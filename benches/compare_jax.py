@@ -2,11 +2,12 @@
 """Networks trained by cbo beside the same experiment written in JAX, in one run on this machine.
 
 The paper's setting, as `cbo mnist train` has it: 100 particles, of which 10 are evaluated in a step on 60 images and
-all move. It is written twice in JAX: plainly, one jitted step after the other, as one would write it first; and scanned, all steps of
-a data batch in one `lax.scan`, the fastest form that was found. JAX (for the CPU) is installed once, in a virtual environment under target/. The two programs take turns, so
-that both see the same machine, each round with another seed, and the best time of each counts. Compiling, reading
-images and judging particles are not counted. A part of an epoch is an epoch of the first images of the file, the same
-for both programs. Loss and test accuracy are means over the rounds and only show that both do the same thing.
+all move. It is written twice in JAX: plainly, one jitted step after the other, as one would write it first; and
+scanned, all steps of a data batch in one `lax.scan`, the fastest form that was found. JAX (for the CPU) is installed
+once, in a virtual environment under target/. The programs take turns, so that all see the same machine, each round
+with another seed, and the best time of each counts. Compiling, reading images and judging particles are not counted. A
+part of an epoch is an epoch of the first images of the file, the same for all. Loss and test accuracy are means over
+the rounds and only show that all do the same thing.
 
     python3 benches/compare_jax.py --data DIR
 
@@ -366,15 +367,17 @@ def main() -> None:
     if simd:
         held = f"XLA is held to {XLA_NAMES[simd]}" if simd in XLA_NAMES else "XLA takes what there is"
         print(f"CBO_SIMD={simd} chooses the instruction set of cbo; {held}")
-    heads = f"{f's for {steps} steps':>20}{'s an epoch':>12}{'times faster':>14}{'loss':>8}{'test accuracy':>15}"
+    heads = f"{f's for {steps} steps':>18}{'s an epoch':>12}{'plain / it':>12}{'scanned / it':>14}"
+    heads += f"{'loss':>8}{'test accuracy':>15}"
     print(f"\n{'network':<10}{'program':<14}{heads}")
     with tempfile.TemporaryDirectory() as place:
         lay_out(source, batches * size, Path(place))
         for network in PARAMETERS if args.network == "both" else [args.network]:
             runs = compare(network, cbo, python, place, size, epochs, args.rounds)
             for program, run in zip((*(f"JAX, {form}" for form in FORMS), "cbo"), runs, strict=True):
-                seconds, faster = run["seconds"], runs[0]["seconds"] / run["seconds"]
-                times = f"{seconds:>20.3f}{seconds * epoch_steps / steps:>12.2f}{faster:>14.1f}"
+                seconds = run["seconds"]
+                faster = f"{runs[0]['seconds'] / seconds:>12.1f}{runs[1]['seconds'] / seconds:>14.1f}"
+                times = f"{seconds:>18.3f}{seconds * epoch_steps / steps:>12.2f}{faster}"
                 reached = f"{run['loss']:>8.3f}{100 * run['test_accuracy']:>13.1f} %"
                 print(f"{network:<10}{program:<14}{times}{reached}", flush=True)
 
