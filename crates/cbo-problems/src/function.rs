@@ -131,8 +131,8 @@ pub trait Function: Default + Send + Sync + 'static {
     /// What is known of it.
     const INFO: Info;
 
-    /// Whether coordinates near zero count by their squares, or less. Those whose square would be below [`cbo::Scalar::TINY`] may then be taken
-    /// for zero, which spares processors subnormal numbers where a swarm has gathered at the origin.
+    /// Whether coordinates near zero count by their squares, or less. Those below 1e-153 (1e-18 in `f32`) may then be taken for zero,
+    /// which spares processors subnormal numbers where a swarm has gathered at the origin.
     const FLAT_AT_ZERO: bool = false;
 
     /// The function with these values of its parameters, in the order of [`Info::parameters`], each within its range.

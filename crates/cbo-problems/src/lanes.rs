@@ -141,14 +141,19 @@ fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [
 
 /// Whether the first row, and with it probably all, has coordinates whose squares are next to nothing.
 fn nearly_zero<T: Scalar>(rows: Rows<'_, T>) -> bool {
-    let small = T::TINY.to_f64().sqrt();
+    let small = small::<T>();
     !rows.is_empty() && rows.row(0).iter().any(|x| *x != T::default() && x.to_f64().abs() < small)
+}
+
+/// Squares of numbers below this are, or soon will be, subnormal.
+fn small<T: Scalar>() -> f64 {
+    if T::NAME == "f64" { 1e-153 } else { 1e-18 }
 }
 
 /// Zero for coordinates whose squares are next to nothing.
 #[inline(always)]
 fn vanish<V: Vector>(x: &mut [V]) {
-    let (small, zero) = (V::constant(V::Scalar::TINY.to_f64().sqrt()), V::constant(0.0));
+    let (small, zero) = (V::constant(small::<V::Scalar>()), V::constant(0.0));
     for v in x {
         *v = v.abs().select_less(small, zero, *v);
     }
