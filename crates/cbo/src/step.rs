@@ -215,11 +215,11 @@ impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
             if let Some(amplitude) = motion.kick {
                 kick::<V>(motion, amplitude, first, tile, normals);
             }
-            if let Some(walls) = motion.walls {
-                walls.confine(tile).run::<V>();
-            }
             if motion.vanishing {
                 vanish::<V>(tile);
+            }
+            if let Some(walls) = motion.walls {
+                walls.confine(tile).run::<V>();
             }
         }
     }

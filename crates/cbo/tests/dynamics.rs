@@ -207,3 +207,21 @@ fn positions_next_to_zero_become_zero_and_no_others_change() {
     assert!(kept > 10 && vanished > 10, "{kept} kept, {vanished} vanished");
     assert!(run(scale, 2000).iter().all(|x| *x == 0.0));
 }
+
+/// Zero may lie outside the box, be it by ever so little.
+#[test]
+fn positions_next_to_zero_stay_in_their_box() {
+    for low in [1e-43, 1e-33, 1e-31] {
+        let config = CboConfig {
+            particles: 64,
+            init: InitialLaw::uniform(&[(low, 1.0); 3]),
+            bounds: Some(vec![(low, 1.0); 3]),
+            bound_handling: cbo::BoundHandling::Clip,
+            steps: Some(200),
+            ..CboConfig::default()
+        };
+        let run = solve(&config, &from_fn(3, |x: &[f32]| x.iter().sum()), &mut ()).expect("a run");
+        let least = run.ensemble.rows().as_slice().iter().copied().fold(f32::INFINITY, f32::min);
+        assert!(least >= low as f32, "{least:e}, not at least {low:e}");
+    }
+}
