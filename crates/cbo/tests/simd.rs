@@ -270,6 +270,18 @@ fn rows_are_loaded_into_lanes() {
     check::<f32>(16);
 }
 
+/// A stride so large that its multiples wrap around must not let a load leave the rows.
+#[test]
+fn rows_that_lie_too_far_apart_are_refused() {
+    let rows = vec![1.0f64; 64];
+    for set in available() {
+        for stride in [9, 1 << 40, 1 << 61, usize::MAX / 7 + 1] {
+            let load = || run_on(set, LoadTransposed(&rows, stride, 8));
+            assert!(std::panic::catch_unwind(load).is_err(), "{set:?} stride {stride}");
+        }
+    }
+}
+
 struct Sum<'a>(&'a [f64]);
 
 impl Kernel<f64> for Sum<'_> {

@@ -191,7 +191,7 @@ impl Vector for VectorF64 {
     #[inline(always)]
     fn load_transposed(rows: &[f64], stride: usize, width: usize, to: &mut [Self]) {
         let to: &mut [Self; 8] = (&mut to[..8]).try_into().expect("a square of 8");
-        assert!(width <= 8 && rows.len() >= 7 * stride + width);
+        assert!(width <= 8 && rows.len() >= stride.saturating_mul(7).saturating_add(width));
         for (half, start) in [0, 4].into_iter().enumerate() {
             for column in [0, 4] {
                 if column >= width {

@@ -179,7 +179,7 @@ impl Vector for VectorF32 {
     #[inline(always)]
     fn load_transposed(rows: &[f32], stride: usize, width: usize, to: &mut [Self]) {
         let to: &mut [Self; 16] = (&mut to[..16]).try_into().expect("a square of 16");
-        assert!(width <= 16 && rows.len() >= 15 * stride + width);
+        assert!(width <= 16 && rows.len() >= stride.saturating_mul(15).saturating_add(width));
         for (half, start) in [0, 8].into_iter().enumerate() {
             for column in [0, 8] {
                 if column >= width {

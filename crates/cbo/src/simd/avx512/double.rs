@@ -163,7 +163,7 @@ impl Vector for VectorF64 {
     }
     #[inline(always)]
     fn load_transposed(rows: &[f64], stride: usize, width: usize, to: &mut [Self]) {
-        assert!(width <= 8 && rows.len() >= 7 * stride + width && to.len() >= 8);
+        assert!(width <= 8 && rows.len() >= stride.saturating_mul(7).saturating_add(width) && to.len() >= 8);
         let mask = ((1u32 << width) - 1) as __mmask8;
         for (lane, v) in to[..8].iter_mut().enumerate() {
             // SAFETY: within `rows`, by the assertion; masked lanes are not read.

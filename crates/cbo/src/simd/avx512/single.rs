@@ -149,7 +149,7 @@ impl Vector for VectorF32 {
     }
     #[inline(always)]
     fn load_transposed(rows: &[f32], stride: usize, width: usize, to: &mut [Self]) {
-        assert!(width <= 16 && rows.len() >= 15 * stride + width && to.len() >= 16);
+        assert!(width <= 16 && rows.len() >= stride.saturating_mul(15).saturating_add(width) && to.len() >= 16);
         let mask = ((1u32 << width) - 1) as __mmask16;
         for (lane, v) in to[..16].iter_mut().enumerate() {
             // SAFETY: within `rows`, by the assertion; masked lanes are not read.
