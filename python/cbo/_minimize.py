@@ -173,10 +173,10 @@ def minimize(
                     _own_points(place), dim, settings, args=(), vectorized=True, convert=convert, **listeners
                 )
             lost = place.failures.lost
-    except RuntimeError as error:
+    except _lib.NoFiniteEnergy as error:
         # Whoever reads that no particle has a value should learn that it was the workers who failed.
-        if place is not None and place.failures.lost and "finite energy" in str(error):
-            raise RuntimeError(f"{error}; the last failure: {place.failures.messages[-1]}") from error
+        if place is not None and place.failures.lost:
+            raise _lib.NoFiniteEnergy(f"{error}; the last failure: {place.failures.messages[-1]}") from error
         raise
     except KeyboardInterrupt as interrupt:
         found = getattr(interrupt, "result", None)

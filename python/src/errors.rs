@@ -3,8 +3,16 @@
 use cbo::{ConfigError, SolveError, StateError};
 use cbo_lab::theory::TheoryError;
 use cbo_problems::ProblemError;
-use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::{PyErr, create_exception};
+use std::error::Error;
+
+create_exception!(cbo, NoFiniteEnergy, PyRuntimeError, "No particle of a step has a finite energy.");
+
+/// An error and its causes in one sentence.
+pub fn told(error: &dyn Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
 
 /// The name of a setting in Python.
 fn keyword(field: &str) -> String {
@@ -19,19 +27,25 @@ fn setting(error: &ConfigError) -> PyErr {
 pub fn of_run(error: &SolveError) -> PyErr {
     match error {
         SolveError::Config(error) => setting(error),
-        SolveError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyRuntimeError::new_err(error.to_string()),
+        SolveError::Memory { .. } => PyMemoryError::new_err(told(error)),
+        SolveError::NoFiniteEnergy { .. } => NoFiniteEnergy::new_err(told(error)),
+        _ => PyRuntimeError::new_err(told(error)),
     }
 }
 
 /// A state that cannot be read.
 pub fn of_state(error: &StateError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(told(error))
 }
 
 /// A problem that cannot be built.
 pub fn of_problem(error: &ProblemError) -> PyErr {
-    PyValueError::new_err(error.to_string().replace("`cbo list` shows all", "cbo.problems.names() lists all"))
+    let end = match error {
+        ProblemError::UnknownFunction { nearest: Some(_), .. } => " cbo.problems.names() lists all",
+        ProblemError::UnknownFunction { nearest: None, .. } => "; cbo.problems.names() lists all",
+        _ => "",
+    };
+    PyValueError::new_err(told(error) + end)
 }
 
 /// A setting that the theorem does not admit.

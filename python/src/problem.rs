@@ -180,7 +180,7 @@ impl Problem {
         let slice = rows.as_slice()?;
         let outcome =
             py.detach(|| self.inner.energies(StepContext::default(), Rows::new(slice, self.inner.dim()), &mut values));
-        outcome.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        outcome.map_err(|e| PyRuntimeError::new_err(errors::told(&e)))?;
         Ok(PyArray1::from_vec(py, values))
     }
 }

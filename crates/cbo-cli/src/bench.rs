@@ -117,7 +117,7 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         rows,
     };
     if args.json {
-        let text = serde_json::to_string(&report).map_err(|e| CliError::Failed(e.to_string()))?;
+        let text = serde_json::to_string(&report).map_err(|e| CliError::failed(&e))?;
         return print(&format!("{text}\n"));
     }
     print(&table(&report))
@@ -187,7 +187,7 @@ impl Case {
         Problem: Objective<T>,
     {
         let Self { particles, dim, diffusion, threads, seconds } = *self;
-        let problem = Problem::named("rastrigin", dim).map_err(|e| CliError::Usage(e.to_string()))?;
+        let problem = Problem::named("rastrigin", dim).map_err(|e| CliError::usage(&e))?;
         let coordinates = particles * dim;
         let repeats = 10;
         // Steps in a repetition, from a guess of 2 ns a coordinate; three things are measured in each.

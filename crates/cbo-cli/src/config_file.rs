@@ -1,8 +1,9 @@
 //! `--config FILE`: TOML keys become flags, so that both mean the same by construction.
 
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::mnist::data;
 use crate::values;
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::collections::HashMap;
@@ -132,10 +133,15 @@ fn id(arg: &Arg) -> &str {
 
 /// The gist of a parser's complaint about one value.
 fn reason(error: &clap::Error, key: &str, value: &str) -> String {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let cause = std::error::Error::source(error).map(told);
     let text = error.render().to_string();
-    let possible = text.lines().map(str::trim).find(|line| line.starts_with("[possible values"));
-    let cause = cause.or(possible.map(|p| p.trim_matches(['[', ']']).to_string()));
+    let possible = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => {
+            Some(format!("possible values: {}", values.join(", ")))
+        }
+        _ => None,
+    };
+    let cause = cause.or(possible);
     let gist =
         cause.unwrap_or_else(|| text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string());
     format!("{key} = {value}: {gist}")

@@ -1,6 +1,7 @@
 //! How a command ends when it does not succeed: exit code and message.
 
 use crate::interrupt;
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -24,6 +25,16 @@ impl CliError {
     /// A usage error about one setting: what it is, its value, what would be right.
     pub fn setting(field: &str, value: impl fmt::Display, remedy: impl fmt::Display) -> Self {
         Self::Usage(format!("{field} = {value}: {remedy}"))
+    }
+
+    /// A usage error that a library found.
+    pub fn usage(error: &dyn Error) -> Self {
+        Self::Usage(told(error))
+    }
+
+    /// A failure that a library met.
+    pub fn failed(error: &dyn Error) -> Self {
+        Self::Failed(told(error))
     }
 
     /// An output that cannot be written, found before the run.
@@ -56,6 +67,11 @@ impl CliError {
             Self::ClosedOutput | Self::Interrupted => (),
         }
     }
+}
+
+/// An error and its causes in one sentence. An error does not repeat what its source says.
+pub fn told(error: &dyn Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The text with control characters written out: what a file holds must not move the cursor of a terminal.

@@ -1,6 +1,6 @@
 //! `cbo resume`: goes on with a run where it was cut off, or beyond its end with a larger budget.
 
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::values::{self, Budget, Switch};
 use crate::{minimize, mnist};
 use cbo_runs::checkpoint::Checkpoint;
@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   cbo resume runs/wing                          # after a crash, a reboot or Ctrl-C
   cbo resume runs/wing --steps +500             # 500 steps more than it was allowed
-  cbo resume runs/wing --evaluations 100000     # a new limit
+  cbo resume runs/wing --max-evaluations 100000 # a new limit
   cbo resume lenet1 --epochs 50                 # a training run
 
 The result is the one that an undisturbed run would have had, bit by bit, with any number of threads.";
@@ -28,14 +28,14 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "STEPS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub steps: Option<Budget<u64>>,
     /// A new limit of evaluations, or how many more (+N)
-    #[arg(long, alias = "max-evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
-    pub evaluations: Option<Budget<u64>>,
+    #[arg(long, alias = "evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
+    pub max_evaluations: Option<Budget<u64>>,
     /// A new end time of the dynamics, or how much more (+T)
     #[arg(long, value_name = "T|+MORE", value_parser = values::number_budget, conflicts_with = "steps", help_heading = "When to stop")]
     pub time: Option<Budget<f64>>,
-    /// A new limit of seconds, those before counted, or how many more (+S)
-    #[arg(long, alias = "max-seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
-    pub seconds: Option<Budget<f64>>,
+    /// A new limit of seconds, including those before, or how many more (+S)
+    #[arg(long, alias = "seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
+    pub max_seconds: Option<Budget<f64>>,
     /// A new number of epochs of a training run, or how many more (+N)
     #[arg(long, value_name = "EPOCHS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub epochs: Option<Budget<u64>>,
@@ -83,7 +83,7 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
     let from = match folder.load() {
         Ok((from, fault)) => {
             if let Some(fault) = fault {
-                let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
+                let note = format!("{fault}; resuming from the one before it, step {}", from.summary.step);
                 folder.log(&note);
                 (!args.quiet).then(|| minimize::eprintln_quietly(&format!("warning: {note}")));
             }
@@ -102,5 +102,14 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
 
 /// A folder that cannot be used is the user's to mend.
 pub fn refused(error: FolderError) -> CliError {
-    CliError::Usage(error.to_string())
+    let remedy = match &error {
+        FolderError::Missing(_) | FolderError::NotARun(_) => "; give the folder of --out".into(),
+        FolderError::Occupied(folder) => {
+            let folder = folder.display();
+            format!(": resume it (cbo resume {folder}), choose another folder, or replace the run with --force")
+        }
+        FolderError::NoCheckpoint { folder, .. } => format!("; begin again: cbo resume {} --force", folder.display()),
+        _ => String::new(),
+    };
+    CliError::Usage(told(&error) + &remedy)
 }

@@ -1,7 +1,7 @@
 //! From flags to a checked run: the problem, the configuration, and the warnings that belong to them.
 
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
@@ -39,7 +39,7 @@ impl ProblemSpec {
                     .into(),
             ));
         };
-        let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &e.to_string()))?;
+        let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &unknown(&e)))?;
         let function = info.name;
         let dim = match options.dim.or(info.default_dim()) {
             None => {
@@ -99,7 +99,7 @@ impl Setup {
         let problem = ProblemSpec::new(&options.problem, origins)?;
         let precision = options.precision.unwrap_or_default();
         let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
-        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
+        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &told(&e)))?;
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
         let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
@@ -117,7 +117,7 @@ impl Setup {
         }
         let mut setup = Self { problem, config, precision, freeze_at_minimiser };
         setup.config = setup.config_for(&built, setup.config.seed);
-        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &e.to_string()))?;
+        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
         Ok(setup)
     }
 
@@ -171,6 +171,15 @@ pub fn field_of(error: &ProblemError) -> &'static str {
         ProblemError::BadParameter { parameter, .. } if parameter.name == "condition" => "condition",
         ProblemError::UnknownParameter { .. } | ProblemError::BadParameter { .. } => "amplitude",
         _ => "shift",
+    }
+}
+
+/// What is wrong with the name of a function, and where all names are.
+pub fn unknown(error: &ProblemError) -> String {
+    match error {
+        ProblemError::UnknownFunction { nearest: Some(_), .. } => format!("{error} `cbo list` shows all"),
+        ProblemError::UnknownFunction { nearest: None, .. } => format!("{error}; `cbo list` shows all"),
+        other => told(other),
     }
 }
 

@@ -158,7 +158,7 @@ where
 {
     let problem = match setup.problem.build(seed) {
         Ok(problem) => problem,
-        Err(e) => return Some(Err(CliError::Usage(e.to_string()))),
+        Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
     let mut watch = |_: &StepReport<'_, T>| {
@@ -211,13 +211,13 @@ fn description(problem: &ProblemSpec) -> Result<String, CliError> {
     let mut same = problem.clone();
     let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
     let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
-    let built = same.build(0).map_err(|e| CliError::Usage(e.to_string()))?;
+    let built = same.build(0).map_err(|e| CliError::usage(&e))?;
     Ok([built.description(), shifted.unwrap_or_default(), rotated.unwrap_or_default()].concat())
 }
 
 impl Summary {
     fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
-        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::usage(&e))?;
         let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
         let (wilson_low, wilson_high) = wilson(successes, runs);
         let finished = || outcomes.iter().filter(|o| o.error.is_none());

@@ -111,7 +111,7 @@ fn radius(text: &str) -> Result<Radius, String> {
 
 impl From<TheoryError> for CliError {
     fn from(error: TheoryError) -> Self {
-        Self::Usage(error.to_string())
+        Self::usage(&error)
     }
 }
 
@@ -130,7 +130,7 @@ pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
             format!("must lie between 1 and {most}{}", if spec.rotate.is_some() { " with a rotation" } else { "" }),
         ));
     }
-    let problem = spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+    let problem = spec.build(args.seed).map_err(|e| CliError::usage(&e))?;
     let config = config(args, &problem)?;
     let r0 = match args.r0 {
         Some(Radius::Auto) => None,
@@ -178,7 +178,7 @@ fn config(args: &TheoryArgs, problem: &Problem) -> Result<CboConfig, CliError> {
         time: None,
         ..figure
     };
-    config.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
+    config.check(dim).map_err(|e| CliError::usage(&e))?;
     Ok(config)
 }
 

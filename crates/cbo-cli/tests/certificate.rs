@@ -186,7 +186,7 @@ fn a_config_file_asks_for_it_and_repeats_it() {
     assert_eq!(csv(&first), csv(&second));
     // Into the same folder again, which must be meant.
     let again = ["minimize", "--config", path(&config), "--json", "--out", path(&second), "--force"];
-    assert_usage(&cbo(&again[..6]), &["holds a run already", "--force"]);
+    assert_usage(&cbo(&again[..6]), &["already holds a run", "--force"]);
     object(&cbo(&again));
     assert_eq!(csv(&second.join("replaced-1")), csv(&second));
     fs::write(&file, "objective = 'himmelblau'\ncertify = true\n").expect("written");

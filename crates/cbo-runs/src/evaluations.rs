@@ -208,7 +208,7 @@ impl Evaluations {
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> EvalError {
-    EvalError { message: error.to_string(), row: None, source: Some(Box::new(error)) }
+    EvalError { message: "its program cannot be evaluated".into(), row: None, source: Some(Box::new(error)) }
 }
 
 impl<T: Scalar> Objective<T> for Evaluations {

@@ -37,19 +37,16 @@ const REPLACED: &str = "replaced-";
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is nothing.
-    #[error("there is no folder {}; name the one that --out was", .0.display())]
+    #[error("there is no folder {}", .0.display())]
     Missing(PathBuf),
     /// There is something else.
-    #[error("{} is not the folder of a run, with {CONFIG} and {LOG}; name the folder that --out was", .0.display())]
+    #[error("{} is not a run folder, with {CONFIG} and {LOG}", .0.display())]
     NotARun(PathBuf),
     /// There is a run already.
-    #[error(
-        "{folder} holds a run already: go on with it (cbo resume {folder}), choose another folder, or replace the run with --force",
-        folder = .0.display()
-    )]
+    #[error("{} already holds a run", .0.display())]
     Occupied(PathBuf),
     /// There is something else, which is not ours to replace.
-    #[error("folder = {}: holds {names} and is not the folder of a run; choose an empty or a new folder", .folder.display())]
+    #[error("folder = {}: holds {names} and is not a run folder; choose an empty or a new folder", .folder.display())]
     Foreign {
         /// The folder.
         folder: PathBuf,
@@ -65,14 +62,11 @@ pub enum FolderError {
         holder: String,
     },
     /// No checkpoint can be read.
-    #[error(
-        "{folder} has no checkpoint to go on from{why}; begin again: cbo resume {folder} --force",
-        folder = .folder.display()
-    )]
+    #[error("{} has no checkpoint to resume from{}", .folder.display(), if .why.is_empty() { String::new() } else { format!(" ({why})") })]
     NoCheckpoint {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong with those that are there.
+        /// What is wrong with those that are there; empty if there are none.
         why: String,
     },
     /// Written by a later cbo.
@@ -84,20 +78,20 @@ pub enum FolderError {
         error: CheckpointError,
     },
     /// Files cannot be read.
-    #[error("cannot read {}: {source}; see to it", .path.display())]
+    #[error("cannot read {}: {error}", .path.display())]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// Files cannot be written.
-    #[error("cannot write {}: {source}; {}", .path.display(), remedy(.source))]
+    #[error("cannot write {}: {error}; {}", .path.display(), remedy(.error))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -106,16 +100,16 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => "choose a place that can be written to",
-        _ => "see to it, or choose another place",
+        _ => "check it, or choose another place",
     }
 }
 
 fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |source| FolderError::Io { path: path.to_path_buf(), source }
+    move |error| FolderError::Io { path: path.to_path_buf(), error }
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |source| FolderError::Unreadable { path: path.to_path_buf(), source }
+    move |error| FolderError::Unreadable { path: path.to_path_buf(), error }
 }
 
 /// A folder that is ours for as long as this lives: nobody else can use it meanwhile.
@@ -179,7 +173,7 @@ impl Folder {
                 let holder = holder(&file).map_or_else(String::new, |pid| format!(" (process {pid})"));
                 return Err(FolderError::InUse { folder: path.into(), holder });
             }
-            Err(TryLockError::Error(source)) => return Err(FolderError::Io { path: file, source }),
+            Err(TryLockError::Error(error)) => return Err(FolderError::Io { path: file, error }),
         }
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         written.map_err(fault(path))?;
@@ -305,8 +299,7 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
             Err(error) => faults.push(format!("{name} cannot be used: {error}")),
         }
     }
-    let why = if faults.is_empty() { String::new() } else { format!(" ({})", faults.join("; ")) };
-    Err(FolderError::NoCheckpoint { folder: folder.into(), why })
+    Err(FolderError::NoCheckpoint { folder: folder.into(), why: faults.join("; ") })
 }
 
 /// What can be seen of a run from outside, while it goes on or after.
@@ -352,7 +345,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     match newest(path) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
         Err(FolderError::NoCheckpoint { why, .. }) => {
-            let fault = (!why.is_empty()).then(|| why.trim_matches([' ', '(', ')']).to_string());
+            let fault = (!why.is_empty()).then_some(why);
             Ok(Look { running, checkpoint: None, written: None, fault })
         }
         Err(error) => Err(error),

@@ -30,7 +30,7 @@ const QUEUE: usize = 8192;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StoreError {
     /// There is no file.
-    #[error("there is no {}; only runs of a --command have one", .0.display())]
+    #[error("there is no {}; only runs of a program have one", .0.display())]
     Missing(PathBuf),
     /// Some other file.
     #[error(
@@ -68,13 +68,13 @@ pub enum StoreError {
         reason: String,
     },
     /// No place left.
-    #[error("{} cannot grow, the disk is full: make room and go on; what was committed before is safe", .0.display())]
+    #[error("{} cannot grow, the disk is full: make room, then resume the run; what was committed before is safe", .0.display())]
     Full(PathBuf),
     /// Another program has it locked.
-    #[error("{} is locked by another program: end it and go on", .0.display())]
+    #[error("{} is locked by another program: end it, then resume the run", .0.display())]
     Locked(PathBuf),
     /// No right to read or write.
-    #[error("{} cannot be {action}: {reason}; see to the rights of the file and its folder", .path.display())]
+    #[error("{} cannot be {action}: {reason}; check the permissions of the file and its folder", .path.display())]
     Denied {
         /// The file.
         path: PathBuf,

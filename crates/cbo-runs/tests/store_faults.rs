@@ -172,7 +172,7 @@ fn an_empty_file_becomes_a_store() {
 fn a_missing_store_is_not_made_by_reading() {
     let (_folder, path) = place();
     let message = read(&path).expect_err("nothing there").to_string();
-    assert!(message.contains("there is no") && message.contains("--command"), "{message}");
+    assert!(message.contains("there is no") && message.contains("runs of a program"), "{message}");
     assert!(!path.exists());
 }
 
@@ -254,7 +254,7 @@ fn a_place_that_cannot_be_written_to_is_told() {
     let (folder, _) = place();
     for path in [Path::new("/proc/evaluations.sqlite"), &folder.path().join("nowhere/evaluations.sqlite")] {
         let message = Store::open(path).expect_err("refused").to_string();
-        assert!(message.contains("cannot be opened") && message.contains("rights"), "{message}");
+        assert!(message.contains("cannot be opened") && message.contains("permissions"), "{message}");
     }
 }
 
@@ -274,6 +274,6 @@ fn a_store_in_a_read_only_folder_can_be_read() {
     assert_eq!(rows, Ok(4));
     if !superuser {
         let message = opened.expect_err("read-only").to_string();
-        assert!(message.contains("rights"), "{message}");
+        assert!(message.contains("permissions"), "{message}");
     }
 }

@@ -125,9 +125,9 @@ fn advance(bar: Option<&ProgressBar>, ticks: u64, what: &str) {
 fn fault(error: MeanFieldError) -> CliError {
     match error {
         MeanFieldError::Setting(_) | MeanFieldError::WeightsBeyondGrid | MeanFieldError::Unresolved { .. } => {
-            CliError::Usage(error.to_string())
+            CliError::usage(&error)
         }
         MeanFieldError::NoFiniteEnergy => CliError::Failed(format!("{error} (--init)")),
-        _ => CliError::Failed(error.to_string()),
+        _ => CliError::failed(&error),
     }
 }

@@ -56,7 +56,7 @@ impl Plan {
         }
         let problem = problem(args)?;
         let settings = settings(args, &problem)?;
-        settings.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
+        settings.check(dim).map_err(|e| CliError::usage(&e))?;
         let particles = particles(args)?;
         let repeats = args.repeats.unwrap_or(if args.quick { 4 } else { 10 });
         if !(1..=MOST_REPEATS).contains(&repeats) {
@@ -103,7 +103,7 @@ fn problem(args: &MeanfieldArgs) -> Result<Problem, CliError> {
         condition: args.condition,
     };
     let spec = ProblemSpec::new(&options, &Origins::default())?;
-    spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))
+    spec.build(args.seed).map_err(|e| CliError::usage(&e))
 }
 
 fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliError> {

@@ -2,7 +2,7 @@
 
 use super::task::Task;
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::options::RunOptions;
 use crate::setup;
 use crate::text;
@@ -50,7 +50,7 @@ pub struct CommandSpec {
 
 impl CommandSpec {
     fn new(options: &CommandOptions, command: &str, dim: usize, origins: &Origins) -> Result<Self, CliError> {
-        let blame = |error: &ExternalError| origins.blame(error.field(), &error.to_string());
+        let blame = |error: &ExternalError| origins.blame(error.field(), &told(error));
         let folder = options.command_folder.clone().unwrap_or_else(|| PathBuf::from("."));
         let folder = folder.canonicalize().map_err(|e| {
             let message = format!("command-folder = {}: {e}; name a folder that is there", folder.display());
@@ -147,6 +147,6 @@ pub fn task(
     if let Some(FreezeSpec::At(point)) = &options.freeze {
         config.freeze = Some(point.clone());
     }
-    config.check(dim).map_err(|e| origins.blame(e.field, &e.to_string()))?;
+    config.check(dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
     Ok(Task::of_command(spec, config, options.precision.unwrap_or_default()))
 }

@@ -8,7 +8,7 @@ pub mod task;
 mod watch;
 
 use crate::config_file::Origins;
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::film::Film;
 use crate::numbers::json;
 use crate::options::RunOptions;
@@ -123,7 +123,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
     let certificate = match (&task.subject, args.certificate_folder()) {
         (Subject::Function(spec), Some(_)) => {
-            let problem = spec.build(task.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
             Some(certify::begin(&problem, &task.config, origins)?)
         }
         _ => None,
@@ -187,7 +187,9 @@ fn extend(
     from: Option<&Checkpoint>,
 ) -> Result<(), CliError> {
     if args.epochs.is_some() {
-        return Err(CliError::Usage("epochs: only training runs have them; use --steps, --evaluations, --time".into()));
+        return Err(CliError::Usage(
+            "epochs: only training runs have them; use --steps, --time or --max-evaluations".into(),
+        ));
     }
     let task = Task::new(settings, origins)?;
     let config = &task.config;
@@ -199,15 +201,15 @@ fn extend(
         steps.after(before, step, u64::saturating_add)
     });
     let end = args.time.map(|end| end.after(config.time.or(config.steps.map(|n| n as f64 * config.dt)), time, add));
-    let budget = args.evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
-    let limit = args.seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
+    let budget = args.max_evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
+    let limit = args.max_seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
     let done = |field: &str, new: f64, done: f64| {
         let remedy = format!("{} are done already; give more, or +N for more than before", text::number(done));
         if new < done { Err(CliError::setting(field, text::number(new), remedy)) } else { Ok(()) }
     };
     steps.map_or(Ok(()), |new| done("steps", new as f64, step as f64))?;
     end.map_or(Ok(()), |new| done("time", new, time))?;
-    budget.map_or(Ok(()), |new| done("evaluations", new as f64, evaluations as f64))?;
+    budget.map_or(Ok(()), |new| done("max-evaluations", new as f64, evaluations as f64))?;
     let (run, program) = (&mut settings.run, &mut settings.program);
     if steps.is_some() || end.is_some() {
         (run.steps, run.time) = (Some(Switch(steps)), Some(Switch(end)));
@@ -220,8 +222,8 @@ fn extend(
     let given = [
         ("steps", args.steps.is_some()),
         ("time", args.time.is_some()),
-        ("max-evaluations", args.evaluations.is_some()),
-        ("max-seconds", args.seconds.is_some()),
+        ("max-evaluations", args.max_evaluations.is_some()),
+        ("max-seconds", args.max_seconds.is_some()),
         ("threads", args.threads.is_some()),
         ("workers", args.workers.is_some()),
         ("timeout", args.timeout.is_some()),
@@ -309,7 +311,7 @@ where
             watch.take_up(from, HISTORY);
             cbo::resume::<T>(config, &target, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target),
-                other => CliError::Usage(format!("the checkpoint cannot be gone on from: {other}")),
+                other => CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(&other))),
             })
         }
         None => cbo::solve::<T>(config, &target, &mut watch).map_err(|e| refusal(&e, &target)),
@@ -343,16 +345,18 @@ where
 
 /// What is minimised, ready to be evaluated.
 fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
-    let usage = |e: &dyn std::error::Error| CliError::Usage(e.to_string());
     match &task.subject {
         Subject::Function(spec) => {
-            let problem = spec.build(task.config.seed).map_err(|e| usage(&e))?;
+            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
             Ok(Target::Function(Box::new(problem)))
         }
         Subject::Command(spec) => {
-            let store =
-                folder.map(|folder| Store::open(&folder.file(EVALUATIONS))).transpose().map_err(|e| usage(&e))?;
-            let mut evaluations = Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| usage(&e))?;
+            let store = folder
+                .map(|folder| Store::open(&folder.file(EVALUATIONS)))
+                .transpose()
+                .map_err(|e| CliError::usage(&e))?;
+            let mut evaluations =
+                Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| CliError::usage(&e))?;
             evaluations = evaluations.with_ending(interrupt::requested);
             if let Some(show) = progress.map(Progress::within_a_step) {
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
@@ -375,7 +379,8 @@ fn refusal(error: &SolveError, target: &Target) -> CliError {
         (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
             Some(source) if source.is::<CutOff>() => CliError::Interrupted,
             Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{MENDED}")),
-            _ => CliError::Failed(source.message.clone()),
+            Some(source) => CliError::failed(source.as_ref()),
+            None => CliError::Failed(source.message.clone()),
         },
         _ => failure(error),
     }
@@ -384,10 +389,8 @@ fn refusal(error: &SolveError, target: &Target) -> CliError {
 /// A run that could not go on, whatever it minimised.
 pub fn failure(error: &SolveError) -> CliError {
     match error {
-        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => {
-            CliError::Usage(error.to_string())
-        }
+        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
         SolveError::NoFiniteEnergy { .. } => CliError::Failed(format!("{error} (--init, --bounds)")),
-        _ => CliError::Failed(error.to_string()),
+        _ => CliError::failed(error),
     }
 }

@@ -4,7 +4,7 @@ use super::target::Target;
 use super::task::{Subject, Task};
 use super::{MinimizeArgs, history};
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::film::{Film, Snapshot};
 use crate::landscape::Landscape;
 use crate::numbers::json;
@@ -96,8 +96,8 @@ pub fn settle(
     let unfinished =
         |remedy: String| CliError::Failed(format!("{remedy}, then finish the run: cbo resume {}", folder.display()));
     match (written, fault) {
-        (Err(CliError::Failed(message)), _) => Err(unfinished(format!("{message}; make room or see to the folder"))),
-        (Ok(()), Some(fault)) => Err(unfinished(fault.to_string())),
+        (Err(CliError::Failed(message)), _) => Err(unfinished(format!("{message}; make room or check the folder"))),
+        (Ok(()), Some(fault)) => Err(unfinished(told(&fault))),
         (written, _) => written,
     }
 }

@@ -177,7 +177,7 @@ fn labelled(images: &Named, labels: &Named) -> Result<Labelled, CliError> {
 }
 
 fn unusable(error: MnistError) -> CliError {
-    CliError::Usage(error.to_string())
+    CliError::usage(&error)
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ pub fn run(args: &FetchArgs) -> Result<(), CliError> {
         seconds: clock.elapsed().as_secs_f64(),
     };
     if args.json {
-        let text = serde_json::to_string(&report).map_err(|e| CliError::Failed(e.to_string()))?;
+        let text = serde_json::to_string(&report).map_err(|e| CliError::failed(&e))?;
         return print(&format!("{text}\n"));
     }
     print(&table(title(args), &report))

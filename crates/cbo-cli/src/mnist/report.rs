@@ -3,7 +3,7 @@
 use super::data::{Data, DatasetName};
 use super::settings::described;
 use super::train::TrainArgs;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::numbers::{Number, json, short};
 use crate::plot::digits::{self, Wrong};
 use crate::plot::training::{Series, TrainingPoint, learning_curves};
@@ -212,7 +212,10 @@ impl<'a> Report<'a> {
     /// Writes all files of the run.
     pub fn write(&self, folder: &Path) -> Result<(), CliError> {
         let trained = self.trained;
-        let model = self.model().to_bytes().map_err(|e| CliError::Failed(format!("the model cannot be saved: {e}")))?;
+        let model = self
+            .model()
+            .to_bytes()
+            .map_err(|e| CliError::Failed(format!("the model cannot be saved: {}", told(&e))))?;
         let point = |p: &Point| TrainingPoint {
             epoch: p.epoch,
             loss: p.loss,

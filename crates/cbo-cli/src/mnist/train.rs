@@ -5,7 +5,7 @@ use super::report::{self, Report};
 use super::settings::{self, IMAGES};
 use super::watch::{Checkpoints, Watch, saved};
 use super::{MnistArgs, MnistCommand};
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
@@ -13,7 +13,7 @@ use crate::settings::to_toml;
 use crate::values::{self, Budget, InitSpec, Switch};
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
 use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
-use cbo_problems::nn::{Network, Shape};
+use cbo_problems::nn::{BatchSizeError, Network, Shape};
 use cbo_runs::checkpoint::Summary;
 use cbo_runs::folder::{CONFIG, Folder};
 use clap::Args;
@@ -177,7 +177,7 @@ struct Task {
 
 impl Task {
     fn new(args: TrainArgs) -> Result<Self, CliError> {
-        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::Usage(e.to_string()))?;
+        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::usage(&e))?;
         let every = Duration::try_from_secs_f64(args.checkpoint_every).map_err(|_| {
             CliError::setting("checkpoint-every", args.checkpoint_every, "must be a number of seconds, 0 or more")
         })?;
@@ -230,7 +230,7 @@ impl Task {
         let folder = checkpoints.as_ref().map(|checkpoints| checkpoints.folder().path());
         let written = folder.map_or(Ok(()), |folder| report.write(folder));
         print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
-        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {error}")))?;
+        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))))?;
         written?;
         if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
@@ -320,9 +320,9 @@ fn damaged(why: &str) -> CliError {
 fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliError> {
     let others = [
         ("steps", given.steps.is_some()),
-        ("evaluations", given.evaluations.is_some()),
+        ("max-evaluations", given.max_evaluations.is_some()),
         ("time", given.time.is_some()),
-        ("seconds", given.seconds.is_some()),
+        ("max-seconds", given.max_seconds.is_some()),
         ("workers", given.workers.is_some()),
         ("timeout", given.timeout.is_some()),
         ("retries", given.retries.is_some()),
@@ -363,6 +363,11 @@ fn refused(error: TrainingError) -> CliError {
         TrainingError::Solve(SolveError::Config(error)) if error.field == "batch" => {
             CliError::setting("batch-particles", error.value, error.remedy)
         }
+        TrainingError::BatchSize(BatchSizeError { size, images, nearest }) => CliError::setting(
+            "batch-data",
+            size,
+            format!("must divide the number of training images, {images}; {nearest} does"),
+        ),
         TrainingError::Solve(error) => failure(&error),
         TrainingError::State(error @ StateError::Differs { .. }) => {
             CliError::Usage(format!("{error}; put it back in {CONFIG}, it cannot change in the middle of a run"))
@@ -371,7 +376,7 @@ fn refused(error: TrainingError) -> CliError {
             "batch-data, particles and batch-particles cannot change in the middle of a run, for then an epoch has another number \
              of steps; put them back in {CONFIG}"
         )),
-        error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&error.to_string()),
-        other => CliError::Usage(other.to_string()),
+        error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),
+        other => CliError::usage(&other),
     }
 }

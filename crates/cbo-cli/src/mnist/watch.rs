@@ -1,6 +1,7 @@
 //! What watches a training run: for signals, for the progress bar, for the checkpoints.
 
 use super::report::curve_csv;
+use crate::error::told;
 use crate::minimize::eprintln_quietly;
 use crate::{interrupt, progress};
 use cbo::StopReason;
@@ -93,7 +94,7 @@ impl Checkpoints {
         let Some(last) = &self.last else { return Ok(()) };
         let Summary { step, stop, .. } = &last.summary;
         let written = self.keeper.finish(last);
-        let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {e}"));
+        let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {}", told(e)));
         self.folder().log(&format!("ended at step {step} ({}){fault}", stop.as_deref().unwrap_or_default()));
         written
     }

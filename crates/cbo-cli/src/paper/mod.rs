@@ -127,7 +127,7 @@ impl From<FigureError> for CliError {
         match error {
             FigureError::Solve(error) => crate::minimize::failure(&error),
             FigureError::Interrupted => Self::Interrupted,
-            other => Self::Failed(other.to_string()),
+            other => Self::failed(&other),
         }
     }
 }

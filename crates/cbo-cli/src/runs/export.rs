@@ -75,7 +75,7 @@ impl From<io::Error> for Fault {
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     let run = Run::see(&args.run, 0)?;
-    let usage = |e: StoreError| CliError::Usage(e.to_string());
+    let usage = |e: StoreError| CliError::usage(&e);
     if run.store.is_none() {
         let remedy = "has no evaluations: only runs of a --command keep them; its history.csv has the steps";
         return Err(CliError::setting("run", run.path.display(), remedy));
@@ -96,7 +96,7 @@ pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     match write(&reading, args.format, dim, &mut contents) {
         Ok(()) => files::write_whole(file, &contents),
         Err(Fault::Store(error)) => Err(usage(error)),
-        Err(Fault::Output(e)) => Err(CliError::Failed(e.to_string())),
+        Err(Fault::Output(e)) => Err(CliError::failed(&e)),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::minimize::history;
 use crate::numbers::short;
 use crate::progress::duration;
+use crate::resume;
 use cbo_runs::checkpoint::{self, Checkpoint};
 use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
 use cbo_runs::store::{self, StoreError};
@@ -179,12 +180,13 @@ fn settings_of(file: &Path) -> BTreeMap<String, String> {
 
 /// A folder that cannot be looked at, and what to do.
 pub fn refused(error: FolderError) -> CliError {
-    CliError::Usage(match error {
-        FolderError::Missing(_) | FolderError::NotARun(_) => {
-            format!("{error} (`cbo runs list` shows the runs below a folder)")
+    let none = matches!(error, FolderError::Missing(_) | FolderError::NotARun(_));
+    match resume::refused(error) {
+        CliError::Usage(message) if none => {
+            CliError::Usage(message + " (`cbo runs list` shows the runs below a folder)")
         }
-        other => other.to_string(),
-    })
+        other => other,
+    }
 }
 
 /// How long ago, in words. A clock may have been set back meanwhile.

@@ -108,7 +108,7 @@ struct Failure<'a> {
 pub fn run(args: &ShowArgs) -> Result<(), CliError> {
     let run = Run::see(&args.run, FAILURES)?;
     if let Some(Err(error)) = &run.store {
-        return Err(CliError::Usage(error.to_string()));
+        return Err(CliError::usage(error));
     }
     let store = run.store.as_ref().and_then(|store| store.as_ref().ok());
     print(&if args.json { json(&shown(&run, store)) } else { lines(&run, store) })

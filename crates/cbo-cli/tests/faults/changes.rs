@@ -78,7 +78,7 @@ fn a_change_that_does_not_fit_the_state_is_refused_even_so() {
         let (folder, _) = run(place.path());
         set(&folder, key, value);
         let output = resume(&folder, "--force --steps +5");
-        assert_usage(&output, &["the checkpoint cannot be gone on from", key]);
+        assert_usage(&output, &["the run cannot be resumed from its checkpoint", key]);
     }
 }
 
@@ -137,7 +137,7 @@ fn a_limit_below_what_is_done_is_refused() {
     let (folder, expected) = run(place.path());
     assert_usage(&resume(&folder, "--steps 5"), &["steps = 5", "10.0 are done already"]);
     assert_usage(&resume(&folder, "--time 0.5"), &["time = 0.5", "1.0 are done already"]);
-    assert_usage(&resume(&folder, "--evaluations 3"), &["evaluations = 3", "330.0 are done already"]);
+    assert_usage(&resume(&folder, "--max-evaluations 3"), &["max-evaluations = 3", "330.0 are done already"]);
     assert_eq!(finished(&resume(&folder, "--steps +0"), &folder), expected);
 }
 
@@ -168,8 +168,8 @@ fn a_folder_with_some_other_config_is_no_run() {
     fs::write(folder.join("config.toml"), "title = 'mine'\n").expect("a file");
     fs::write(folder.join(".notes.tmp"), "mine").expect("a file");
     let arguments = [line("minimize sphere --dim 2 --steps 2"), vec!["--force".into()]].concat();
-    assert_usage(&begin(&arguments, &folder), &["is not the folder of a run"]);
-    assert_usage(&resume(&folder, ""), &["is not the folder of a run"]);
+    assert_usage(&begin(&arguments, &folder), &["is not a run folder"]);
+    assert_usage(&resume(&folder, ""), &["is not a run folder"]);
     let mut names: Vec<_> =
         fs::read_dir(&folder).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();

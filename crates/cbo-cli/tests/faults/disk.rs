@@ -206,7 +206,7 @@ fn a_read_only_folder_is_refused_and_unchanged() {
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{attempt:?}: {message}");
         assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
-        assert!(message.contains("Read-only") || message.contains("holds a run already"), "{message}");
+        assert!(message.contains("Read-only") || message.contains("already holds a run"), "{message}");
     }
     assert!(contents(&disk.seen("run")) == before, "something has changed");
 }

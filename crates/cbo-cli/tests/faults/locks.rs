@@ -43,7 +43,7 @@ fn a_run_is_replaced_only_by_force_and_kept_even_so() {
     let first = finished(&begin(&of_seed(1), &folder), &folder);
     let files = contents(&folder);
     let output = begin(&of_seed(2), &folder);
-    assert_usage(&output, &["holds a run already", "cbo resume", "--force"]);
+    assert_usage(&output, &["already holds a run", "cbo resume", "--force"]);
     let changed: Vec<_> = contents(&folder).into_iter().filter(|file| !files.contains(file)).map(|f| f.0).collect();
     assert!(changed.iter().all(|path| path.ends_with("lock")), "{changed:?}");
     let second = finished(&begin(&[of_seed(2), line("--force")].concat(), &folder), &folder);

@@ -88,7 +88,7 @@ pub fn all() -> Vec<Info> {
 /// assert_eq!(cbo_problems::find("hartmann6")?.default_dim(), Some(6));
 /// assert_eq!(cbo_problems::find("Styblinski_Tang")?.name, "styblinski-tang");
 /// let error = cbo_problems::find("rastrign").unwrap_err();
-/// assert_eq!(error.to_string(), "unknown function `rastrign`; did you mean `rastrigin`? `cbo list` shows all");
+/// assert_eq!(error.to_string(), "unknown function `rastrign`; did you mean `rastrigin`?");
 /// # Ok::<(), cbo_problems::ProblemError>(())
 /// ```
 pub fn find(name: &str) -> Result<Info, ProblemError> {

@@ -23,7 +23,7 @@ pub enum Order {
 
 /// A batch size that does not divide the training images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("batch-data = {size}: must divide the number of training images, {images}; {nearest} does")]
+#[error("batch_data = {size}: must divide the number of training images, {images}; {nearest} does")]
 pub struct BatchSizeError {
     /// The size asked for.
     pub size: usize,
@@ -48,7 +48,7 @@ pub struct BatchSizeError {
 /// assert_eq!((objective.dim(), objective.batches()), (2112, 20));
 ///
 /// let error = CrossEntropy::new(&Network::lenet1(), &data.train, 60, Order::Sequential).unwrap_err();
-/// assert_eq!(error.to_string(), "batch-data = 60: must divide the number of training images, 1000; 50 does");
+/// assert_eq!(error.to_string(), "batch_data = 60: must divide the number of training images, 1000; 50 does");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

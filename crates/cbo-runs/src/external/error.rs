@@ -15,14 +15,14 @@ pub enum ExternalError {
         remedy: String,
     },
     /// The system refuses a thread or a pipe.
-    #[error("worker {worker} of {workers} cannot be started: {source}; use fewer workers")]
+    #[error("worker {worker} of {workers} cannot be started: {error}; use fewer workers")]
     Threads {
         /// The worker, from 1.
         worker: usize,
         /// How many were asked for.
         workers: usize,
         /// What the system says.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// [`kill_all`](super::kill_all) was called, or the caller has stopped the evaluation.
     #[error("the evaluation was stopped")]

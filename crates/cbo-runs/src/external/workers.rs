@@ -92,7 +92,7 @@ impl Crew {
     fn start(settings: &Settings, licence: Licence) -> Result<Self, ExternalError> {
         let refused = |number: usize| {
             let workers = settings.workers;
-            move |source: io::Error| ExternalError::Threads { worker: number + 1, workers, source }
+            move |error: io::Error| ExternalError::Threads { worker: number + 1, workers, error }
         };
         let (mut bells, mut buttons) = (Vec::new(), Vec::new());
         for number in 0..settings.workers {
