@@ -190,7 +190,7 @@ impl Case {
         let problem = Problem::named("rastrigin", dim).map_err(|e| CliError::usage(&e))?;
         let coordinates = particles * dim;
         let repeats = 10;
-        // Steps in a repetition, from a guess of 2 ns a coordinate; three things are measured in each.
+        // Steps in a repetition, from a guess of 2 ns per coordinate; three things are measured in each.
         let guess = 2e-9 * coordinates as f64 / threads as f64;
         let steps = ((seconds / (3.0 * repeats as f64) / guess) as u64).clamp(4, 20_000);
         let config = CboConfig {

@@ -20,7 +20,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Forgets where a setting came from: it is given otherwise now.
+    /// Forgets where a setting came from: it has since been given in another way.
     pub fn forget(&mut self, field: &str) {
         self.lines.remove(field);
     }
@@ -83,10 +83,10 @@ pub fn merge(
     for Entry { key, value, line } in entries {
         let value = rebase(&key, value, folder);
         if key == "objective" && value.starts_with('-') {
-            return Err(in_line(line, &format!("objective = {value}: is no function; `cbo list` shows all")));
+            return Err(in_line(line, &format!("objective = {value}: is not a function; `cbo list` shows all")));
         }
         let flag: OsString = if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() };
-        // Alone, so that what is wrong with it can be told with its line.
+        // Alone, so that an error can name its line.
         let alone = head.iter().cloned().chain([flag.clone()]);
         if let Err(error) = command.clone().try_get_matches_from(alone) {
             return Err(in_line(line, &reason(&error, &key, &value)));
@@ -96,7 +96,7 @@ pub fn merge(
             flags.push(flag);
         }
     }
-    // Arguments after the subcommand's name; there are none before it but flags of the program itself.
+    // Arguments after the subcommand's name; before it there are only flags of the program itself.
     let behind = |place: usize, name: &String| {
         let found = arguments[place..].iter().position(|a| a.to_str() == Some(name));
         found.map_or(arguments.len(), |i| place + i + 1)
@@ -199,7 +199,7 @@ fn flag_text(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
         DeValue::Array(items) => {
             let number = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
                 DeValue::Integer(_) | DeValue::Float(_) => flag_text(item),
-                _ => Err("an array of other things than numbers"),
+                _ => Err("an array of things other than numbers"),
             };
             Ok(items.iter().map(number).collect::<Result<Vec<_>, _>>()?.join(","))
         }

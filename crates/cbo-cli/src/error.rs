@@ -15,7 +15,7 @@ pub enum CliError {
     Failed(String),
     /// The command line could not be read (code 2), or help was asked for (code 0).
     Clap(clap::Error),
-    /// Nobody reads the output any more: not worth a word.
+    /// Nobody reads the output any more: no message is needed.
     ClosedOutput,
     /// Ctrl-C or SIGTERM, with the result already printed: exit code 130 or 143.
     Interrupted,
@@ -71,7 +71,7 @@ impl CliError {
 
 /// An error and its causes in one sentence. An error does not repeat what its source says.
 pub fn told(error: &dyn Error) -> String {
-    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    std::iter::successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The text with control characters written out: what a file holds must not move the cursor of a terminal.
@@ -86,7 +86,7 @@ impl From<clap::Error> for CliError {
     }
 }
 
-/// Writes to stdout; a reader that went away is no failure.
+/// Writes to stdout; a reader that went away is not a failure.
 pub fn print(text: &str) -> Result<(), CliError> {
     use std::io::Write;
     let mut out = io::stdout().lock();

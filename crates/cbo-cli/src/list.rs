@@ -98,7 +98,7 @@ fn domain(info: &Info) -> String {
     if info.confined { all + " *" } else { all }
 }
 
-/// Ends of domains such as pi are better read short.
+/// Ends of domains such as pi are easier to read when shortened.
 fn rounded(value: f64) -> String {
     crate::numbers::short(value)
 }

@@ -153,7 +153,7 @@ fn interrupted_it_goes_on_with_any_number_of_threads() {
         object(&run(&resuming(&out, &["--threads", "1"])));
         assert_eq!(&left(&out), undisturbed(EPOCHS));
         let log = fs::read_to_string(out.join("log.txt")).expect("a log");
-        assert!(log.contains("(interrupt)") && log.contains("goes on at step"), "{log}");
+        assert!(log.contains("(interrupt)") && log.contains("resumed at step"), "{log}");
     }
 }
 

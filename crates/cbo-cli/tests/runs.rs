@@ -151,7 +151,7 @@ fn states_are_told_apart() {
     fs::rename(folder.join("checkpoint.previous.cbo"), folder.join("checkpoint.cbo")).expect("renamed");
     assert_eq!(show()["state"], "interrupted");
     let text = stdout(&cbo(&["runs", "show", path(&folder)]));
-    assert!(text.contains(&format!("interrupted; go on with: cbo resume {}", folder.display())), "{text}");
+    assert!(text.contains(&format!("interrupted; resume with: cbo resume {}", folder.display())), "{text}");
     // And before its first checkpoint: the settings are still known.
     fs::remove_file(folder.join("checkpoint.cbo")).expect("removed");
     let shown = show();

@@ -85,7 +85,7 @@ pub fn write<T: Scalar>(
     files::write_whole(&folder.join("result.json"), json(summary).as_bytes())
 }
 
-/// What is to be told of a run that is done, but could not write all that it should. Nothing is lost with a folder: its last
+/// What to say about a run that is done, but could not write everything. With a folder nothing is lost: its last
 /// checkpoint leads to the same result.
 pub fn settle(
     written: Result<(), CliError>,
@@ -146,7 +146,7 @@ fn write_frames(
         let frame = plot::run::frame(problem, landscape, snapshot, past)?;
         files::write_whole(&folder.join(frame_name(index)), &frame)?;
     }
-    // Frames of an earlier, longer animation would otherwise follow on these.
+    // Frames of an earlier, longer animation would otherwise follow these.
     let failed = |e| CliError::Failed(format!("cannot tidy {}: {e}", folder.display()));
     for name in files::names(folder).map_err(failed)? {
         let ours = (0..pictures.snapshots.len()).any(|index| frame_name(index) == name);

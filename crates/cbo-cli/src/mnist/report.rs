@@ -1,4 +1,4 @@
-//! What is told of a training run: JSON, CSV, text, pictures and the model.
+//! The report of a training run: JSON, CSV, text, pictures and the model.
 
 use super::data::{Data, DatasetName};
 use super::settings::described;
@@ -73,7 +73,7 @@ pub fn curve_csv(curve: &[Point]) -> String {
     curve.iter().fold(Row::HEAD.to_string(), |csv, point| csv + &Row::new(point).csv())
 }
 
-/// A finished run with everything that is told of it.
+/// A finished run with everything that is reported about it.
 pub struct Report<'a> {
     args: &'a TrainArgs,
     settings: &'a Settings,
@@ -108,7 +108,7 @@ pub fn confusion_csv(matrix: &Confusion) -> String {
     csv
 }
 
-/// The images that were taken for others, with their places.
+/// The misclassified images, with their places.
 pub fn wrong<'a>(data: &'a Labelled, answers: &'a [Option<u8>]) -> impl Iterator<Item = (usize, Wrong<'a>)> {
     let images = (0..data.count()).filter_map(|i| Some((i, data.images().image(i)?)));
     let answered = images.zip(data.labels().iter().zip(answers));
@@ -118,7 +118,7 @@ pub fn wrong<'a>(data: &'a Labelled, answers: &'a [Option<u8>]) -> impl Iterator
 }
 
 impl<'a> Report<'a> {
-    /// What is told of a run.
+    /// The report of a run.
     pub fn new(args: &'a TrainArgs, settings: &'a Settings, data: &'a Data, trained: &'a Trained) -> Self {
         Self {
             args,
@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
         let mut lines = format!(
             "{}: {} parameters, trained on {}\n\
              after {} epochs{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
-             {} in all, {:.1} s an epoch\n",
+             {} in all, {:.1} s per epoch\n",
             self.network,
             self.settings.network.parameters(),
             self.data,

@@ -54,7 +54,7 @@ pub struct TrainArgs {
     /// The settings that hold unless a flag says otherwise
     #[arg(long, value_name = "PRESET", value_enum, default_value_t)]
     pub preset: PresetName,
-    /// Times that the training images are gone through [default: 30, with preset best 12]
+    /// Passes through the training images [default: 30, with preset best 12]
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
 
@@ -115,18 +115,18 @@ pub struct TrainArgs {
     /// Seed of everything random
     #[arg(long, value_name = "SEED", value_parser = values::count, default_value_t = 0, help_heading = "Computation")]
     pub seed: u64,
-    /// Threads; 0 for one a core. Results do not depend on it
+    /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
     pub threads: usize,
 
-    /// Writes the model, the curve, the result and pictures to this folder, and meanwhile what cbo resume needs
+    /// Writes the model, the curve, the result and pictures to this folder, and during the run what cbo resume needs
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Seconds between two checkpoints; 0 for one a step
+    /// Seconds between two checkpoints; 0 for every step
     #[arg(long, value_name = "SECONDS", value_parser = values::number, allow_hyphen_values = true, default_value_t = 30.0,
           help_heading = "Output")]
     pub checkpoint_every: f64,
-    /// Sets a run aside that the folder of --out holds
+    /// Replaces the run in the folder of --out, which is set aside
     #[arg(long, help_heading = "Output")]
     pub force: bool,
     /// One JSON object on stdout, and nothing else there
@@ -166,7 +166,7 @@ impl PresetName {
     }
 }
 
-/// What a run needs to begin or to go on.
+/// What a run needs to begin or to continue.
 struct Task {
     args: TrainArgs,
     settings: Settings,
@@ -217,7 +217,7 @@ impl Task {
         Watch::new(!self.args.json && !self.args.quiet, self.args.quiet, checkpoints)
     }
 
-    /// Writes everything and says how it was. A fault in one part keeps no other from being written.
+    /// Writes everything and reports. A fault in one part does not keep the others from being written.
     fn finish(&self, watch: Watch, outcome: Result<Trained, TrainingError>) -> Result<(), CliError> {
         let mut checkpoints = watch.end();
         let trained = outcome.map_err(refused).inspect_err(|error| {
@@ -254,7 +254,7 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
 /// Trains from the beginning, with checkpoints if there is a folder.
 fn begin(task: &Task, training: Training<'_>, folder: Option<Folder>) -> Result<(), CliError> {
     let checkpoints = folder.map(|folder| {
-        folder.log(&format!("cbo {} begins to train", env!("CARGO_PKG_VERSION")));
+        folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
         Checkpoints::new(folder, task.every, task.summary(), None)
     });
     let mut watch = task.watch(checkpoints);
@@ -286,7 +286,7 @@ fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliEr
     folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)
 }
 
-/// Goes on with a training run.
+/// Resumes a training run.
 pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(), CliError> {
     interrupt::listen();
     let task = Task::new(resumed_args(given, &folder)?)?;
@@ -302,7 +302,7 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
     }
     let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
     rewrite(given, &task, &folder)?;
-    folder.log(&format!("cbo {} goes on at step {done}", env!("CARGO_PKG_VERSION")));
+    folder.log(&format!("resumed at step {done} by cbo {}", env!("CARGO_PKG_VERSION")));
     let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
     let outcome = training.resume(&saved, |at| watch.step(&at));
     task.finish(watch, outcome)
@@ -329,7 +329,7 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliErr
         ("retry-failed", given.retry_failed),
     ];
     if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
-        let remedy = format!("--{flag} is not for training runs, of which {} holds one", folder.path().display());
+        let remedy = format!("--{flag} is not for training runs, and {} holds one", folder.path().display());
         return Err(CliError::Usage(format!("{remedy}; use --epochs")));
     }
     let mut file = OsString::from("--config=");
@@ -337,7 +337,7 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliErr
     let arguments = ["cbo", "mnist", "train"].map(OsString::from).into_iter().chain([file]);
     let (cli, _) = crate::parse(&arguments.collect::<Vec<_>>())?;
     let crate::Command::Mnist(MnistArgs { command: MnistCommand::Train(mut args) }) = cli.command else {
-        return Err(damaged("it is not one of a training run"));
+        return Err(damaged("it is not that of a training run"));
     };
     args.threads = given.threads.unwrap_or(args.threads);
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
@@ -373,7 +373,7 @@ fn refused(error: TrainingError) -> CliError {
             CliError::Usage(format!("{error}; put it back in {CONFIG}, it cannot change in the middle of a run"))
         }
         TrainingError::OtherEpochs => CliError::Usage(format!(
-            "batch-data, particles and batch-particles cannot change in the middle of a run, for then an epoch has another number \
+            "batch-data, particles and batch-particles cannot change in the middle of a run, because an epoch would then have another number \
              of steps; put them back in {CONFIG}"
         )),
         error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The settings that limit a run, and how they are said.
+/// The settings that limit a run, and their words.
 const LIMITS: [(&str, &str); 5] = [
     ("steps", "steps"),
     ("epochs", "epochs"),
@@ -34,13 +34,13 @@ pub struct Run {
     pub store: Option<Result<store::Summary, StoreError>>,
 }
 
-/// Whether a folder looks like that of a run. Many programs have a `config.toml`.
+/// Whether a folder looks like a run folder. Many programs have a `config.toml`.
 pub fn is_run(folder: &Path) -> bool {
     folder.join(CONFIG).is_file() && [CHECKPOINT, PREVIOUS, LOG].iter().any(|name| folder.join(name).is_file())
 }
 
 impl Run {
-    /// Looks at a folder; of its evaluations, up to `failures` of the last that failed.
+    /// Looks at a folder, with up to `failures` of its last failed evaluations.
     pub fn see(path: &Path, failures: usize) -> Result<Self, CliError> {
         if path.is_dir() && !is_run(path) {
             return Err(refused(FolderError::NotARun(path.into())));
@@ -151,7 +151,7 @@ impl Run {
         let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
         let records = history::from_csv(&csv).unwrap_or_default();
         let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
-        // A history keeps evenly spaced steps only, and ends with the checkpoint: the present is here.
+        // A history keeps only evenly spaced steps, and ends with the checkpoint: this is the present.
         points.extend(self.best().map(|(best, _)| (self.evaluations() as f64, best)));
         points.retain(|(_, best)| best.is_finite());
         points
@@ -168,7 +168,7 @@ fn limit(value: &str, word: &str) -> String {
     }
 }
 
-/// The settings in a file, as text; what cannot be read is not there.
+/// The settings in a file, as text; what cannot be read is left out.
 fn settings_of(file: &Path) -> BTreeMap<String, String> {
     let table = fs::read_to_string(file).ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let plain = |value: toml::Value| match value {
