@@ -185,7 +185,7 @@ fn outputs_that_cannot_be_written_are_found_before_the_run() {
     assert_usage(&run("--animate", &under), &["cannot write", "below", "choose"]);
     assert_usage(&run("--plot", &format!("{under}.svg")), &["cannot write", "below.svg", "choose"]);
     assert_usage(&run("--history", &format!("{under}.csv")), &["cannot write", "below.csv", "choose"]);
-    assert_usage(&run("--history", path(folder.path())), &["cannot write", "is no file"]);
+    assert_usage(&run("--history", path(folder.path())), &["cannot write", "is not a file"]);
     // A folder of something else is left alone.
     assert_usage(&run("--out", path(folder.path())), &["holds file.txt", "empty or a new folder"]);
     assert_usage(&run("--animate", path(folder.path())), &["holds file.txt", "empty or a new folder"]);

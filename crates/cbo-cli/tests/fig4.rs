@@ -175,7 +175,7 @@ fn another_setting_is_drawn_and_nothing_is_expected_of_it() {
     assert!(runs.read("fig4.csv").contains("3,\"conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn\",0,0.5,"));
     let text = stdout(&runs.figure(&names, &[]));
     for part in [
-        "no expected accuracy could be compared; of 6 runs nothing is expected",
+        "no expected accuracy could be compared; nothing is expected of 6 runs",
         "no expectation: preset is best, not paper",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -267,7 +267,7 @@ fn places_that_cannot_be_written_to_are_found_first() {
     assert_eq!(fs::read(&file).expect("still there"), b"mine");
     // A folder in the place of the last file: nothing may be written before it is found.
     fs::create_dir_all(place.at("to").join(FILES[3])).expect("a folder");
-    assert_usage(&place.fetch_subset(&place.mirror(), &[]), &["cannot write", FILES[3], "is no file"]);
+    assert_usage(&place.fetch_subset(&place.mirror(), &[]), &["cannot write", FILES[3], "is not a file"]);
     assert_eq!(fs::read_dir(place.at("to")).expect("the folder").count(), 1);
 }
 

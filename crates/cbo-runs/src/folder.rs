@@ -1,4 +1,4 @@
-//! The folder of a run: whose it is, what happened in it, and where the run is.
+//! A run folder: whose it is, what happened in it, and how far the run is.
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, write_keeping, write_whole};
@@ -28,9 +28,9 @@ const LOCK: &str = "lock";
 /// How often, and after how long, a lock that is held is asked for again.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
-/// One of these, beside the settings, makes a folder that of a run.
+/// One of these, beside the settings, makes a folder a run folder.
 const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
-/// How folders begin that hold a run which was replaced.
+/// The beginning of the names of folders that hold a replaced run.
 const REPLACED: &str = "replaced-";
 
 /// Why a folder cannot be used.
@@ -74,7 +74,7 @@ pub enum FolderError {
     Newer {
         /// The checkpoint.
         path: PathBuf,
-        /// What is known of it.
+        /// What is known about it.
         error: CheckpointError,
     },
     /// Files cannot be read.
@@ -121,7 +121,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder for a new run, created if need be. A run that is there already must be meant to be replaced.
+    /// A folder for a new run, created if needed. A run that is already there is replaced only if `replace` is set.
     pub fn create(path: &Path, replace: bool) -> Result<Self, FolderError> {
         fs::create_dir_all(path).map_err(fault(path))?;
         let has = |names: &[String], wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
@@ -146,7 +146,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The folder of a run that is there.
+    /// An existing run folder.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         is_run(path)?;
         let folder = Self::lock(path)?;
@@ -206,14 +206,14 @@ impl Folder {
     pub fn load(&self) -> Result<(Checkpoint, Option<String>), FolderError> {
         let (checkpoint, fault) = newest(&self.path)?;
         if fault.is_some() {
-            // Out of the way: the next checkpoint would make it the one before, in the place of the good one.
+            // Out of the way: otherwise the next checkpoint would make it the previous one, in place of the good one.
             let path = self.file(CHECKPOINT);
             fs::rename(&path, self.file(DAMAGED)).map_err(self::fault(&path))?;
         }
         Ok((checkpoint, fault))
     }
 
-    /// Gets checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
+    /// Moves checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
     pub fn set_checkpoints_aside(&self) -> Result<(), FolderError> {
         for (name, aside) in [(CHECKPOINT, DAMAGED), (PREVIOUS, DAMAGED_PREVIOUS)] {
             let path = self.file(name);
@@ -225,13 +225,13 @@ impl Folder {
         Ok(())
     }
 
-    /// Adds a line to the log, with the time. A log that cannot be written stops nobody.
+    /// Adds a line to the log, with the time. A log that cannot be written stops nothing.
     pub fn log(&self, line: &str) {
         let open = OpenOptions::new().create(true).append(true).open(self.file(LOG));
         let _ = open.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
     }
 
-    /// Removes what a program left behind that was killed while it wrote.
+    /// Removes what a program left behind when it was killed while writing.
     fn tidy(&self) -> Result<(), FolderError> {
         for name in files::names(&self.path).map_err(unreadable(&self.path))? {
             if files::is_temporary(&name) {
@@ -247,7 +247,7 @@ impl Folder {
         let mut names: Vec<OsString> =
             entries.map_err(unreadable(&self.path))?.iter().map(fs::DirEntry::file_name).collect();
         names.retain(|name| name != LOCK && !name.to_string_lossy().starts_with(REPLACED));
-        // First what makes it a run that can go on, the settings last: one that is cut off here is no run any more.
+        // First what makes it a run that can be resumed, the settings last: if this is cut off, it is no longer a run.
         names.sort_by_key(|name| (name == CONFIG, !MARKS.iter().any(|mark| name == mark), name.clone()));
         let free = (1..).map(|n| self.file(&format!("{REPLACED}{n}"))).find(|place| !place.exists());
         let Some(place) = free else { return Ok(()) };
@@ -260,12 +260,12 @@ impl Folder {
     }
 }
 
-/// Whether a file of this name may lie in a folder that holds no run yet.
+/// Whether a file of this name may be in a folder that does not hold a run yet.
 fn is_ours(name: &str) -> bool {
     [LOCK, LOG].contains(&name) || name.starts_with(REPLACED) || files::is_temporary(name)
 }
 
-/// Checks that there is the folder of a run.
+/// Checks that this is a run folder.
 fn is_run(path: &Path) -> Result<(), FolderError> {
     if !path.exists() {
         return Err(FolderError::Missing(path.into()));
@@ -285,7 +285,7 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
         let bytes = match fs::metadata(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             // A pipe, for example, would keep whoever reads it waiting.
-            Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
+            Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
             Ok(_) => fs::read(&path),
             Err(e) => Err(e),
         };
@@ -302,7 +302,7 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
     Err(FolderError::NoCheckpoint { folder: folder.into(), why: faults.join("; ") })
 }
 
-/// What can be seen of a run from outside, while it goes on or after.
+/// What can be seen of a run from outside, during it or after.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The process that is at work, if one is; 0 if it is not known.
@@ -333,11 +333,11 @@ impl Look {
     }
 }
 
-/// Looks at the folder of a run without touching it.
+/// Looks at a run folder without touching it.
 pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
     let lock = path.join(LOCK);
-    // Asked for with a shared lock, which two lookers can have at once.
+    // Checked with a shared lock, which two readers can have at once.
     let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let running = lock.is_file() && File::open(&lock).is_ok_and(held);
     let running = running.then(|| holder(&lock).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Checkpoints at their times, and a disk that is full for a while.
+//! Checkpoints at regular times, even if the disk is full for a while.
 
 use crate::checkpoint::Checkpoint;
 use crate::folder::{Folder, FolderError};
@@ -14,9 +14,9 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// For the run in `folder`, a checkpoint every so often.
+    /// For the run in `folder`, with this time between checkpoints.
     pub fn new(folder: Folder, every: Duration) -> Self {
-        // A monotonic clock: the one on the wall may be set back.
+        // A monotonic clock: the system clock may be set back.
         Self { folder, every, last: Instant::now(), failing: false }
     }
 

@@ -152,7 +152,7 @@ fn other_files_are_refused_and_stay() {
     fs::create_dir(&path).expect("a folder");
     for error in [Store::open(&path).err(), read(&path).err()] {
         let message = error.expect("refused").to_string();
-        assert!(message.contains("is no file"), "{message}");
+        assert!(message.contains("is not a file"), "{message}");
     }
 }
 

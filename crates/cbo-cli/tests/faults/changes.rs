@@ -48,7 +48,7 @@ fn a_changed_setting_is_refused_and_named() {
         set(&folder, key, value);
         let changed = fs::read(folder.join("config.toml")).expect("a file");
         let output = resume(&folder, "--steps +5");
-        assert_usage(&output, &["is not the run that it was", difference, "--force"]);
+        assert_usage(&output, &["is no longer the same run", difference, "--force"]);
         assert_eq!(stderr(&output).lines().count(), 1);
         assert!(fs::read(folder.join("config.toml")).expect("a file") == changed, "{key}: a file was changed");
         assert!(fs::read(folder.join("checkpoint.cbo")).expect("a file") == checkpoint, "{key}: a file was changed");

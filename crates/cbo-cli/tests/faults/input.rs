@@ -32,7 +32,7 @@ fn programs_that_cannot_be() {
         ("echo {x}", "--dim 2 --bounds -1,1 --shift 1", &["shift", "only benchmark functions"]),
         ("echo {x}", "--dim 2 --bounds -1,1 --certify", &["certify", "known minimiser"]),
         ("echo {x}", "--dim 2 --bounds -1,1 --checkpoint-every -1", &["checkpoint-every = -1", "seconds"]),
-        ("echo {x}", "rastrigin --dim 2 --bounds -1,1", &["a function, rastrigin, is given too"]),
+        ("echo {x}", "rastrigin --dim 2 --bounds -1,1", &["a function, rastrigin, is also given"]),
     ] {
         let output = begin(&minimize_program(command, words), &folder);
         assert_usage(&output, parts);

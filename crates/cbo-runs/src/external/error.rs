@@ -1,6 +1,6 @@
 //! What can be wrong with an external objective.
 
-/// Why points cannot be evaluated. That an evaluation fails is no error: see [`Outcome`](super::Outcome).
+/// Why points cannot be evaluated. A failed evaluation is not an error: see [`Outcome`](super::Outcome).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExternalError {
@@ -27,7 +27,7 @@ pub enum ExternalError {
     /// [`kill_all`](super::kill_all) was called, or the caller has stopped the evaluation.
     #[error("the evaluation was stopped")]
     Stopped,
-    /// There is no such thing on this system.
+    /// Not available on this system.
     #[error("programs as objectives need a Unix system, such as Linux or macOS")]
     Unsupported,
 }

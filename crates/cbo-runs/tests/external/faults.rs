@@ -86,7 +86,7 @@ fn a_worker_does_not_read() {
 
 #[test]
 fn a_worker_prints_garbage() {
-    fails_with("echo hello", Outcome::Garbage("no JSON object: hello".into()));
+    fails_with("echo hello", Outcome::Garbage("not a JSON object: hello".into()));
     fails_with("echo '{\"value\":1}'", Outcome::Garbage("no \"id\": {\"value\":1}".into()));
     fails_with("id=9999; answer 1", Outcome::Garbage("an answer to the point 9999, which was not asked for".into()));
     let endless = &outcomes(&first_attempt_fails("head -c 3000000 /dev/zero | tr '\\0' x"))[0].1;
