@@ -1,4 +1,4 @@
-//! Errors of the engine as exceptions of Python.
+//! Errors of the engine as Python exceptions.
 
 use cbo::{ConfigError, SolveError, StateError};
 use cbo_lab::theory::TheoryError;
@@ -23,7 +23,7 @@ fn setting(error: &ConfigError) -> PyErr {
     PyValueError::new_err(format!("{} = {}: {}", keyword(error.field), error.value, error.remedy))
 }
 
-/// A run that could not begin or go on.
+/// A run that could not begin or continue.
 pub fn of_run(error: &SolveError) -> PyErr {
     match error {
         SolveError::Config(error) => setting(error),

@@ -63,8 +63,8 @@ impl ParticleRun {
         Ok(run)
     }
 
-    /// So many runs with the seeds `first, first + 1, ...`, which begin again at 0 after the last seed there is, spread over
-    /// the threads; positions are kept of the first alone.
+    /// This many runs with the seeds `first, first + 1, ...`, which wrap around to 0 after the largest seed, spread over
+    /// the threads; positions are kept only for the first.
     pub fn repeated(
         settings: &Settings,
         objective: &impl Objective<f64>,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// In which order an epoch goes through the training images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they lie in the file, every epoch alike (the paper's).
+    /// In the order of the file, the same in every epoch (as in the paper).
     Sequential,
     /// In a new random order each epoch, which belongs to this seed.
     Shuffled {
@@ -57,7 +57,7 @@ pub struct CrossEntropy<'a> {
     data: &'a Labelled,
     size: usize,
     order: Order,
-    /// The batch in use, so that it is laid out once and not for each particle.
+    /// The batch in use, so that it is laid out once, not for each particle.
     current: Mutex<Current>,
     workspaces: Workspaces,
 }
@@ -107,7 +107,7 @@ impl<'a> CrossEntropy<'a> {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        // The number is set last: what a thread that panicked left behind is made anew.
+        // The number is set last: what a thread that panicked left behind is made again.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -24,7 +24,7 @@ pub enum ModelError {
         /// The key.
         key: String,
     },
-    /// Bytes that are no safetensors file, or not all of it.
+    /// Bytes that are not a safetensors file, or not all of one.
     #[error("`{file}` is not a whole safetensors file: {reason}; give a model that cbo wrote")]
     Format {
         /// The file.
@@ -32,7 +32,7 @@ pub enum ModelError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Metadata that are not there.
+    /// Missing metadata.
     #[error("`{file}` has no `{key}` in its metadata; give a model that cbo wrote")]
     NoMetadata {
         /// The file.
