@@ -1,4 +1,4 @@
-"""Worker processes of our own: one pipe each, so that one that dies or hangs is replaced without harm to the others."""
+"""Worker processes of our own: one pipe each, so that one that dies or hangs can be replaced alone."""
 
 from __future__ import annotations
 

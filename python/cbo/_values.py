@@ -1,4 +1,4 @@
-"""Checks what an objective returned: called for everything that is not plainly a float or an array of floats."""
+"""Checks what an objective returned, if it is not plainly a float or an array of floats."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
     package; another version starts a fresh swarm).
 
     Trials that failed, were pruned or returned NaN have no weight in the swarm. A trial that asks for a point
-    while the last ones of a generation still run gets a point that is already running, so that a trial that never
-    ends (its process was killed, say) does not hold up the study. The first value of a point counts.
+    while the last ones of a generation still run gets a point that is already running, so that a trial that
+    never ends (its process was killed, say) does not hold up the study. The first value of a point counts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-//! `cbo runs`: what it says of folders, while runs go on and after, and of those that are no runs.
+//! `cbo runs`: what it says about folders, during and after runs, and about those that are not runs.
 
 mod common;
 use cbo_runs::external::{Attempt, Outcome};

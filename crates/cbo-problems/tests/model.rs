@@ -1,10 +1,10 @@
-//! Model files: what is written is read again bit by bit, and nothing that is wrong with a file goes unnoticed.
+//! Model files: what is written is read back bit for bit, and nothing that is wrong with a file goes unnoticed.
 
 use cbo_problems::nn::{ForwardError, Model, ModelError, Network, Shape, Statistics};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Numbers of all sizes, with -0 and a subnormal among them; the next call goes on with the sequence.
+/// Numbers of all sizes, with -0 and a subnormal among them; the next call continues the sequence.
 fn numbers(count: usize, state: &mut u64) -> Vec<f64> {
     let mut next = || {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -57,14 +57,14 @@ fn message(bytes: &[u8]) -> String {
     Model::from_bytes(bytes, "m.safetensors").unwrap_err().to_string()
 }
 
-/// What is said of the small model with one piece of its header replaced.
+/// The message about the small model with one piece of its header replaced.
 fn replaced(from: &str, to: &str) -> String {
     let (header, data) = parts(&small().to_bytes().unwrap());
     assert!(header.contains(from), "{from} is not in {header}");
     message(&joined(&header.replacen(from, to, 1), &data))
 }
 
-/// What is said of the small model without a tensor, its bytes taken out, too.
+/// The message about the small model without a tensor, with its bytes removed too.
 fn without(tensor: &str) -> String {
     let bytes = small().to_bytes().unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();

@@ -201,7 +201,7 @@ fn networks_from_layers_are_checked_like_texts() {
         Network::new(flat, [huge]),
         Err(NetworkError::Layer { number: 1, misfit: Misfit::TooLarge { .. }, .. })
     ));
-    // A limit reached by many small layers is a limit, too.
+    // A limit reached by many small layers is a limit too.
     let wide = std::iter::repeat_n(Layer::Dense { outputs: 2000 }, 6);
     assert!(matches!(
         Network::new(flat, wide),

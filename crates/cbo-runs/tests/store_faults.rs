@@ -1,4 +1,4 @@
-//! The store in bad times, with real files and real processes: nothing is lost, nothing foreign is touched.
+//! The store when things go wrong, with real files and real processes: nothing is lost, other files are not touched.
 
 use cbo_runs::external::{Attempt, Outcome};
 use cbo_runs::store::{Store, read};
@@ -27,7 +27,7 @@ fn filled(path: &Path, rows: u32) {
     store.flush().expect("flushed");
 }
 
-/// The variable that names the store of a process which is a part of a test.
+/// The variable that names the store of a process that is part of a test.
 const TO_FILL: &str = "CBO_STORE_TO_FILL";
 
 /// Not a test by itself: the process that others kill, or leave without room.
@@ -92,7 +92,7 @@ fn nothing_is_lost_when_the_writer_is_killed() {
     }
 }
 
-/// On a disk of one megabyte, which takes a namespace of mounts; where there is none, the test is left out and says so.
+/// On a disk of one megabyte, which needs a mount namespace; where there is none, the test is skipped with a note.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told_and_what_was_safe_stays() {
@@ -109,7 +109,7 @@ fn a_full_disk_is_told_and_what_was_safe_stays() {
         .output();
     let Some(output) = output.ok().filter(|o| o.status.code() == Some(0)) else {
         fs::remove_dir(&after).expect("removed");
-        return eprintln!("left out: this system gives no disk of one megabyte");
+        return eprintln!("skipped: this system gives no disk of one megabyte");
     };
     let said: Vec<String> = String::from_utf8_lossy(&output.stderr).lines().map(String::from).collect();
     let error = said.iter().find(|line| line.starts_with("error ")).expect("it ends with an error");
@@ -119,7 +119,7 @@ fn a_full_disk_is_told_and_what_was_safe_stays() {
     // As if there were room again: the same files on another disk.
     let store = Store::open(&after.join("evaluations.sqlite")).expect("the store again");
     assert!(store.counts().total() > last, "{last}: {:?}", store.counts());
-    store.put(&[-1.0], &attempt(1.0)).and_then(|()| store.flush()).expect("it goes on");
+    store.put(&[-1.0], &attempt(1.0)).and_then(|()| store.flush()).expect("it continues");
     drop(store);
     fs::remove_dir_all(&after).expect("removed");
 }

@@ -1,4 +1,4 @@
-//! Settings or programs that changed since: refused with the difference, unless they are meant.
+//! Settings or programs that changed since: refused with the difference, unless they are intended.
 
 use crate::common::folders::{Finished, assert_success, begin, finished, line, minimize_program, resume};
 use crate::common::{assert_usage, path, stderr};
@@ -54,7 +54,7 @@ fn a_changed_setting_is_refused_and_named() {
         assert!(fs::read(folder.join("checkpoint.cbo")).expect("a file") == checkpoint, "{key}: a file was changed");
         fs::write(folder.join("config.toml"), &config).expect("a file");
     }
-    assert_eq!(finished(&resume(&folder, ""), &folder), expected, "changed back, it goes on");
+    assert_eq!(finished(&resume(&folder, ""), &folder), expected, "changed back, it resumes");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_change_that_is_meant_is_made() {
         let after = finished(&resume(&folder, "--force --steps 20"), &folder);
         assert_eq!(after.number("steps"), 20, "{key}");
         assert!(after.history.len() > before.history.len() && after.history.starts_with(&before.history), "{key}");
-        // It is the run's own now.
+        // It is now the run's own setting.
         finished(&resume(&folder, "--steps +1"), &folder);
     }
 }

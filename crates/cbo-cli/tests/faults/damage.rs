@@ -1,4 +1,4 @@
-//! Damaged checkpoints: the one before is taken, or the run is refused; never a wrong result.
+//! Damaged checkpoints: the previous one is used, or the run is refused; never a wrong result.
 
 use crate::common::folders::{
     Finished, assert_success, begin, beginning, command_of, contents, finished, line, minimize_program, python_worker,

@@ -37,7 +37,7 @@ fn go_on(settings: &Settings, data: &Dataset, saved: &Saved) -> Result<Trained, 
     Training::new(settings, data)?.resume(saved, |_| ControlFlow::Continue(()))
 }
 
-/// Everything but the clock.
+/// Everything except times.
 fn untimed(trained: &Trained) -> impl PartialEq + std::fmt::Debug {
     let bits = |p: &Point| {
         let numbers = [p.epoch, p.loss, p.train_accuracy, p.test_accuracy, p.alpha, p.sigma].map(f64::to_bits);

@@ -1,4 +1,4 @@
-//! What persistent workers do wrong, and what is made of it.
+//! What persistent workers do wrong, and what comes of it.
 
 use std::fs;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::support::{
     bash_worker, evaluate, evaluate_with, is_there, jobs, number_in, of, quoted, runs, settings, soon, values,
 };
 
-/// Twenty points with two workers. The worker runs `fault` the first time that it gets the point 5; else it answers.
-/// Every point must get its value, and none but the point 5 may need a second attempt. Gives the attempts of the point 5.
+/// Twenty points with two workers. The worker runs `fault` the first time it gets the point 5; otherwise it answers.
+/// Every point must get its value, and only the point 5 may need a second attempt. Returns the attempts of the point 5.
 fn first_attempt_fails(fault: &str) -> Vec<Attempt> {
     let worker = bash_worker(&format!("if [[ $x == 5.0 ]] && once; then {fault}\n fi; answer \"$x\""));
     // Long enough for a busy machine; only what hangs waits for it.
@@ -28,7 +28,7 @@ fn outcomes(attempts: &[Attempt]) -> Vec<(u32, Outcome)> {
     attempts.iter().map(|a| (a.attempt, a.outcome.clone())).collect()
 }
 
-/// The first attempt comes to this, the second to the value.
+/// The first attempt has this outcome, the second the value.
 #[track_caller]
 fn fails_with(fault: &str, outcome: Outcome) {
     let attempts = first_attempt_fails(fault);
