@@ -11,7 +11,10 @@ create_exception!(cbo, NoFiniteEnergy, PyRuntimeError, "No particle of a step ha
 
 /// An error and its causes in one sentence.
 pub fn told(error: &dyn Error) -> String {
-    std::iter::successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    std::iter::successors(Some(error), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// The name of a setting in Python.

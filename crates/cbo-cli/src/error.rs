@@ -71,7 +71,10 @@ impl CliError {
 
 /// An error and its causes in one sentence. An error does not repeat what its source says.
 pub fn told(error: &dyn Error) -> String {
-    std::iter::successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    std::iter::successors(Some(error), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// The text with control characters written out: what a file holds must not move the cursor of a terminal.

@@ -48,8 +48,7 @@ fn arrived(signal: u8) {
         std::process::exit(128 + i32::from(signal));
     }
     if TALKING.load(Ordering::Relaxed) {
-        let words =
-            "finishing the step; a second signal ends the program at once, and no finished evaluation is lost";
+        let words = "finishing the step; a second signal ends the program at once, and no finished evaluation is lost";
         crate::minimize::eprintln_quietly(words);
     }
 }

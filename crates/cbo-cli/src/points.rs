@@ -83,8 +83,11 @@ pub fn lines(text: &str) -> Result<Points, PointsError> {
         if points.dim == 0 {
             (points.dim, first_line) = (fields.len(), index + 1);
         } else if fields.len() != points.dim {
-            let message =
-                format!("{} numbers, but line {first_line} has {}; all lines need the same number", fields.len(), points.dim);
+            let message = format!(
+                "{} numbers, but line {first_line} has {}; all lines need the same number",
+                fields.len(),
+                points.dim
+            );
             return Err(PointsError::at(index + 1, message));
         }
         for field in fields {

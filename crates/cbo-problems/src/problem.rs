@@ -139,7 +139,11 @@ impl Problem {
     /// # Panics
     /// If the rows do not have [`dim`](Self::dim) coordinates, or `out` is not as long as there are rows.
     pub fn energies_on<T: Precision>(&self, set: InstructionSet, rows: Rows<'_, T>, out: &mut [T]) {
-        assert!(rows.dim() == self.dim && rows.len() == out.len(), "rows must have {} coordinates, with an energy for each row", self.dim);
+        assert!(
+            rows.dim() == self.dim && rows.len() == out.len(),
+            "rows must have {} coordinates, with an energy for each row",
+            self.dim
+        );
         self.evaluate(Some(set), rows, out);
     }
 

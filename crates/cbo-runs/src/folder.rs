@@ -397,7 +397,7 @@ mod tests {
         assert!(matches!(folder.load(), Err(FolderError::NoCheckpoint { .. })));
         assert!(path.join("replaced-1/checkpoint.cbo").is_file() && path.join("replaced-1/config.toml").is_file());
         drop(folder);
-        Folder::create(&path, false).expect("a replaced run is no run");
+        Folder::create(&path, false).expect("a replaced run is not a run");
         fs::write(place.path().join("thesis.tex"), "").expect("a file");
         for force in [false, true] {
             let error = Folder::create(place.path(), force).expect_err("not ours").to_string();

@@ -70,7 +70,7 @@ mod tests {
         let mut keeper = Keeper::new(Folder::create(place.path(), false).expect("a folder"), Duration::ZERO);
         assert!(keeper.due());
         let checkpoint = Checkpoint::default();
-        // A folder in the place of the file cannot be replaced by it.
+        // A folder in place of the file cannot be replaced by it.
         fs::create_dir_all(place.path().join("checkpoint.previous.cbo/full")).expect("a folder");
         assert_eq!(keeper.keep(&checkpoint), None);
         assert!(keeper.keep(&checkpoint).expect("a warning").contains("step 0"));

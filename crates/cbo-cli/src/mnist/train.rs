@@ -33,7 +33,7 @@ Examples:
   cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
 
 A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, pool SIZE, bn.
-Ctrl-C ends the training and reports the network as it is; cbo resume goes on with a run that has a folder.";
+Ctrl-C ends the training and reports the network as it is; cbo resume continues a run that has a folder.";
 
 const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default: \
                      log:0.6324555320336759,epoch]";
@@ -69,7 +69,7 @@ pub struct TrainArgs {
     /// best 300, or the largest divisor below]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Data")]
     pub batch_data: Option<usize>,
-    /// Takes the images in a new random order each epoch [default: as they lie in the file]
+    /// Takes the images in a new random order each epoch [default: in the order of the file]
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Data")]
     pub shuffle: Option<bool>,

@@ -19,7 +19,7 @@ Examples:
   cbo runs compare results/wing results/tail --out compare.svg
   cbo runs export results/wing --format csv --out wing.csv
 
-None of them disturbs a run that goes on.";
+None of them disturbs a running run.";
 
 /// Arguments of `cbo runs`.
 #[derive(Args, Clone, Debug)]

@@ -91,7 +91,8 @@ impl Question {
         match self.accuracy {
             Accuracy::Ratio(ratio) if ratio > 0.0 && ratio < 1.0 && ratio * v0 >= f64::MIN_POSITIVE => Ok(ratio * v0),
             Accuracy::Ratio(ratio) if ratio > 0.0 && ratio < 1.0 => {
-                let remedy = format!("is too small: epsilon, this fraction of V_0 = {}, cannot be told from 0", number(v0));
+                let remedy =
+                    format!("is too small: epsilon, this fraction of V_0 = {}, cannot be told from 0", number(v0));
                 Err(TheoryError::number("epsilon-ratio", ratio, remedy))
             }
             Accuracy::Ratio(ratio) => {

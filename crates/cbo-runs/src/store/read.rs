@@ -177,7 +177,8 @@ fn to_row(row: &rusqlite::Row<'_>, path: &Path) -> Result<Row, StoreError> {
     let value: Option<f64> = row.get(2).map_err(odd)?;
     Ok(Row {
         id,
-        point: point::from_text(&point).ok_or_else(|| wrong(format!("the point `{point}` is not a list of numbers")))?,
+        point: point::from_text(&point)
+            .ok_or_else(|| wrong(format!("the point `{point}` is not a list of numbers")))?,
         attempt: row.get(6).map_err(odd)?,
         outcome: Outcome::from_parts(&status, value, &message)
             .ok_or_else(|| wrong(format!("status `{status}` with value {value:?}")))?,

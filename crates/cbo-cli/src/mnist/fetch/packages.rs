@@ -186,7 +186,9 @@ impl Scratch {
             match create_private(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 100 => number += 1,
-                Err(error) => return Err(Fault::Failed(format!("cannot create the folder {}: {error}", path.display()))),
+                Err(error) => {
+                    return Err(Fault::Failed(format!("cannot create the folder {}: {error}", path.display())));
+                }
             }
         }
     }
