@@ -46,7 +46,7 @@ pub struct RunOptions {
     #[command(flatten)]
     pub problem: ProblemOptions,
 
-    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags given here win, and
+    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags override it, and
     /// relative paths in the file start from its folder
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

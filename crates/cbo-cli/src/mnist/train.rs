@@ -45,7 +45,7 @@ const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,F
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct TrainArgs {
-    /// A TOML file with the same keys as the flags; flags win over it
+    /// A TOML file with the same keys as the flags; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The network: shallow (7850 parameters), lenet1 (2112) or a list of layers

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 /// How to make a run, for those who have none.
 pub const NEEDS_RUNS: &str = "figure 4 is drawn from training runs: make one with `cbo mnist train --network lenet1 --out DIR` \
-                              and name its folder with `--runs DIR`";
+                              and give its folder with `--runs DIR`";
 
 #[derive(Serialize)]
 struct Report<'a> {

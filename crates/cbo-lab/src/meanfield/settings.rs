@@ -167,7 +167,7 @@ impl Settings {
             String::new()
         };
         let remedy = format!(
-            "must be at most {limit:.3} until time {time} with {} cells, for sigma^2 T at most {most:.2}: beyond, the law spans \
+            "must be at most {limit:.3} until time {time} with {} cells, for sigma^2 T at most {most:.2}: beyond that, the law spans \
              more decades than they resolve{more}",
             self.cells
         );
