@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the signals.
+/// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long a run may take to end after its step; then it is cut off within it.
@@ -31,7 +31,7 @@ pub struct Brake {
 }
 
 impl Brake {
-    /// After the step, and within it if that takes longer than we have patience.
+    /// After the step, and within it if that takes too long.
     pub fn pull(&self, since: Instant) {
         self.soon.store(true, Relaxed);
         self.now.fetch_or(since.elapsed() > PATIENCE, Relaxed);
@@ -150,7 +150,7 @@ where
                 listeners.progress(gauge.step.load(Relaxed), best, gauge.evaluations.load(Relaxed))
             });
             if done {
-                // Too late to end the run, but not to be heard.
+                // Too late to end the run, but not too late to be raised.
                 failure = failure.take().or(told.err().map(|error| (error, Instant::now())));
                 break;
             }
@@ -168,7 +168,7 @@ where
         Ok(Ok(report)) => Some(report),
         Ok(Err(SolveError::Evaluation { .. })) if failure.is_some() => None,
         Ok(Err(error)) => return Err(failure.map_or_else(|| errors::of_run(&error), |(error, _)| error)),
-        Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a defect of cbo, please report it")),
+        Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
     };
     if let Some(report) = &report {
         watch.finish(report);

@@ -30,7 +30,7 @@ impl<T: Number> State<T> {
         self.run.tell(&energies, &mut self.watch)
     }
 
-    /// A copy of what there is to tell.
+    /// A copy of what there is to report.
     fn summary(&self) -> Summary<T> {
         let mut report = self.run.report();
         if !self.run.told() {
@@ -99,7 +99,7 @@ impl Run {
         Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
     }
 
-    /// Goes on from the bytes of `save`.
+    /// Continues from the bytes of `save`.
     #[staticmethod]
     fn load(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, state: &[u8]) -> PyResult<Self> {
         let (config, precision) = settings::read(settings)?;

@@ -1,4 +1,4 @@
-//! What is remembered of a run while it goes on, and told of it: dictionaries from which the package makes its results.
+//! What is remembered and reported of a run: dictionaries from which the package makes its results.
 
 use crate::settings::Number;
 use crate::view;
@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 /// Steps that a history keeps at most.
 const HISTORY: usize = 1024;
 
-/// Every how many steps a history looks at a swarm of so many coordinates: measuring its spread is a pass over all of them,
-/// which must not slow the run down.
+/// How many steps apart a history looks at a swarm of this many coordinates: measuring its spread is a pass over all of
+/// them, which must not slow the run down.
 fn spacing(coordinates: usize) -> u64 {
     match coordinates {
         0..=1000 => 1,

@@ -1,4 +1,4 @@
-//! The progress bar: on a terminal only, and seldom enough to cost nothing.
+//! The progress bar: only on a terminal, and rarely enough to cost nothing.
 
 use crate::numbers::brief;
 use cbo::{CboConfig, Scalar, StepReport};
@@ -30,7 +30,7 @@ impl Progress {
         Some(Self { bar, last_step, max_evaluations, max_seconds, shown: 0.0 })
     }
 
-    /// Shows a step, if the last one shown is long enough ago.
+    /// Shows a step, if the last one was shown long enough ago.
     pub fn show<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
         if step.seconds - self.shown < INTERVAL {
             return;

@@ -8,7 +8,7 @@ use cbo::simd;
 use cbo::{CboConfig, RunReport, Scalar, StopReason};
 use serde::Serialize;
 
-/// What is told of a run, in the order of the JSON object.
+/// The report of a run, in the order of the JSON object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// The function, with parameters, shift and rotation in words.
@@ -57,7 +57,7 @@ pub struct Summary {
     pub instruction_set: &'static str,
     /// Seconds that the run took.
     pub seconds: Number,
-    /// What the lemma and the propositions of the paper say of it, if asked for.
+    /// What the lemma and the propositions of the paper say about it, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateResult>,
 }

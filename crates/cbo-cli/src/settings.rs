@@ -5,9 +5,9 @@ use crate::text;
 use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
 
-/// Every setting of the engine, keys as the flags have them. Given initial points are said to be in the file `points`.
+/// Every setting of the engine, keys as the flags have them. Given initial points are taken to be in the file `points`.
 pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)> {
-    // No `..`: a new field of the engine is not forgotten here.
+    // No `..`, so that a new field of the engine is not forgotten here.
     let CboConfig {
         particles,
         lambda,

@@ -8,17 +8,17 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Switch<T>(pub Option<T>);
 
-/// A limit of a run that goes on: a new one, or more than before.
+/// A limit of a run that is resumed: a new one, or more than before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget<T> {
     /// This, from the beginning of the run.
     Limit(T),
-    /// So much more.
+    /// This much more.
     More(T),
 }
 
 impl<T> Budget<T> {
-    /// The new limit of a run that had the limit `before`, if any, and has come to `done`.
+    /// The new limit of a run that had the limit `before`, if any, and has reached `done`.
     pub fn after(self, before: Option<T>, done: T, add: fn(T, T) -> T) -> T {
         match self {
             Self::Limit(limit) => limit,
@@ -43,7 +43,7 @@ pub enum BoundsSpec {
     Off,
     /// Lower and upper ends.
     Box(Coordinates, Coordinates),
-    /// A pair a line of this file.
+    /// One pair per line of this file.
     File(PathBuf),
 }
 
@@ -194,13 +194,13 @@ pub fn init(text: &str) -> Result<InitSpec, String> {
     }
 }
 
-/// The box: `LOW,HIGH`, the path of a file with a pair a line, or `off`.
+/// The box: `LOW,HIGH`, the path of a file with one pair per line, or `off`.
 pub fn bounds(text: &str) -> Result<BoundsSpec, String> {
     if is_off(text) {
         return Ok(BoundsSpec::Off);
     }
     if text.trim().parse::<f64>().is_ok() {
-        return Err("one number is not a box; give LOW,HIGH or a file with a pair a line".into());
+        return Err("one number is not a box; give LOW,HIGH or a file with one pair per line".into());
     }
     Ok(Coordinates::pair(text).map_or_else(|_| BoundsSpec::File(text.into()), |(low, high)| BoundsSpec::Box(low, high)))
 }

@@ -1,4 +1,4 @@
-//! Certificates while running: at each kept step, what the paper's lemma and propositions say of the cloud, beside what
+//! Certificates while running: at each kept step, what the paper's lemma and propositions say about the cloud, beside what
 //! the cloud does.
 //!
 //! - Lemma 1: the derivative of V along the mean-field flow, and its upper bound
@@ -77,7 +77,7 @@ impl CertificateRecord {
 }
 
 /// The observer. It keeps evenly spaced steps, at most `capacity` of them, as [`cbo::History`] does: when it is full,
-/// every second one goes and the spacing doubles.
+/// every second one is dropped and the spacing doubles.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     assumptions: Assumptions,
@@ -188,7 +188,7 @@ impl Certificate {
         self.farthest
     }
 
-    /// What of the setting is outside the theory, in words.
+    /// What in the settings is outside the theory, in words.
     pub fn remarks(&self) -> &[&'static str] {
         &self.remarks
     }
@@ -307,7 +307,7 @@ impl<T: Scalar> Observer<T> for Certificate {
 }
 
 /// The constants of assumption A2 with a radius R_0 that suits the Laplace bound: the one used everywhere for the
-/// function, or else the one with the largest `eta E_inf^nu`, for the bound is proportional to 1/eta and speaks up to
+/// function, or else the one with the largest `eta E_inf^nu`, because the bound is proportional to 1/eta and holds up to
 /// energies of E_inf.
 fn assumptions(problem: &Problem) -> Result<Assumptions, TheoryError> {
     if let Some(r0) = default_r0(problem) {

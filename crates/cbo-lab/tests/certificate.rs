@@ -23,7 +23,7 @@ struct Cloud {
     consensus: Vec<f64>,
 }
 
-/// Clouds of any size, at any distance of v*, at any distance of the origin; v_a a weighted mean of the particles.
+/// Clouds of any size, at any distance from v*, at any distance from the origin; v_a a weighted mean of the particles.
 fn clouds() -> impl Strategy<Value = Cloud> {
     let exponent = -6.0..6.0f64;
     let signs = prop::collection::vec(-1.0..1.0f64, 8);
@@ -49,7 +49,7 @@ fn clouds() -> impl Strategy<Value = Cloud> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ by rounding only: each term
+    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ only by rounding: each term
     /// has a few dozen operations of relative error 1e-16.
     #[test]
     fn the_two_forms_agree_and_the_lemma_holds(
@@ -362,7 +362,7 @@ fn functions_with_several_minimisers_are_refused() {
     }
 }
 
-/// An objective of one's own has no known minimiser; the lemma can be watched nonetheless.
+/// A user's own objective has no known minimiser; the lemma can be watched all the same.
 #[test]
 fn the_lemma_can_be_watched_without_a_benchmark() {
     let objective = from_fn(2, |x: &[f64]| (x[0] - 1.0).powi(2) + x[1].powi(4));

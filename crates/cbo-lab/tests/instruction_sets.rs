@@ -83,7 +83,7 @@ fn print_fingerprints() {
     train_networks(print);
 }
 
-/// Schedules and extras in turns.
+/// Schedules and extras in turn.
 fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
     let alpha = [Alpha::Constant(30.0), Alpha::EffectiveSampleSize(0.3), Alpha::Constant(f64::INFINITY)];
     CboConfig {

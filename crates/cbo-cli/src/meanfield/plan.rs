@@ -12,7 +12,7 @@ use cbo::{Alpha, Coordinates, InitialLaw};
 use cbo_lab::meanfield::{MOST_STEPS, Motion, Settings};
 use cbo_problems::Problem;
 
-/// More particles, runs or frames than this nobody waits for.
+/// Nobody waits for more particles, runs or frames than this.
 const MOST_PARTICLES: usize = 10_000_000;
 const MOST_REPEATS: u64 = 10_000;
 pub(super) const MOST_FRAMES: usize = 1000;
@@ -56,7 +56,7 @@ impl Plan {
         }
         let problem = problem(args)?;
         let settings = settings(args, &problem)?;
-        settings.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
+        settings.check(dim).map_err(|e| CliError::usage(&e))?;
         let particles = particles(args)?;
         let repeats = args.repeats.unwrap_or(if args.quick { 4 } else { 10 });
         if !(1..=MOST_REPEATS).contains(&repeats) {
@@ -103,7 +103,7 @@ fn problem(args: &MeanfieldArgs) -> Result<Problem, CliError> {
         condition: args.condition,
     };
     let spec = ProblemSpec::new(&options, &Origins::default())?;
-    spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))
+    spec.build(args.seed).map_err(|e| CliError::usage(&e))
 }
 
 fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliError> {
@@ -148,7 +148,7 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
     })
 }
 
-/// The default time step, smaller where time or lambda want it so.
+/// The default time step, smaller where time or lambda require it.
 fn default_step(args: &MeanfieldArgs) -> Result<f64, CliError> {
     let (time, lambda) = (args.time, args.lambda);
     let usual = match (args.quick, args.dim) {
@@ -164,7 +164,7 @@ fn default_step(args: &MeanfieldArgs) -> Result<f64, CliError> {
     if time <= MOST_STEPS * dt {
         return Ok(dt);
     }
-    // Which of the two flags asks for too much: with the usual step, time alone would.
+    // Which of the two flags asks for too much: with the usual step it is the time.
     Err(if time > MOST_STEPS * usual {
         let remedy =
             format!("at most {} in steps of {usual}; a longer --dt reaches farther", short(MOST_STEPS * usual));

@@ -11,7 +11,7 @@ use cbo_problems::nn::{CrossEntropy, Network};
 use cbo_runs::checkpoint::Summary;
 use std::path::Path;
 
-/// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where images lie
+/// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where the images are
 /// does not matter either, as long as they are the same.
 const FREE: [&str; 4] = ["epochs", "threads", "checkpoint-every", "data"];
 
@@ -113,7 +113,7 @@ pub fn check_same(file: &Path, saved: &Summary, now: &Summary) -> Result<(), Cli
         return Ok(());
     }
     Err(CliError::Usage(format!(
-        "this is not the run that was cut off: {}; put it back (settings are in {}), or go on nevertheless with --force",
+        "this is not the run that was cut off: {}; put it back (settings are in {}), or resume anyway with --force",
         differences.join(", "),
         file.display()
     )))

@@ -98,7 +98,7 @@ fn table(curves: &[Curve]) -> Table {
     Table { head, rows: curves.iter().map(row).collect() }
 }
 
-/// V over time, a column a run.
+/// V over time, one column per run.
 fn csv(curves: &[Curve]) -> String {
     let mut lines = String::from("time");
     for c in curves {
