@@ -3,9 +3,11 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit sets examples licences build figures bench compare python models python-if-there fuzz book clean
+.PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models python-if-there fuzz book clean
 
-test: tools format lint docs unit sets examples licences python-if-there build
+# What `unit` builds (programs, tests, examples, with the features of the whole workspace) is what later steps use; `licences` is a part
+# of it. `package` and `python` share libraries with what was built before.
+test: tools format lint docs unit sets examples package build python-if-there
 
 # The toolchain's own parts; apart from these only a C compiler is needed.
 tools:
@@ -18,6 +20,9 @@ format:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@for features in "" mnist; do \
+	  $(CARGO) clippy --package cbo-problems --all-targets --features "$$features" --locked -- -D warnings || exit 1; \
+	done
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
@@ -31,14 +36,14 @@ unit:
 sets: SAME := sed -E 's/"(seconds|threads)":[0-9.e-]+,?//g; s/"instruction_set":"[a-z0-9]+",//'
 sets: OUT := $(or $(CARGO_TARGET_DIR),target)/sets
 sets:
-	@$(CARGO) build --quiet --locked --bin cbo && mkdir -p $(OUT) && rm -f $(OUT)/*
+	@$(CARGO) test --quiet --workspace --locked --no-run && mkdir -p $(OUT) && rm -f $(OUT)/*
 	@cbo="$${CARGO_TARGET_DIR:-target}/debug/cbo"; unset CBO_SIMD; \
 	best=$$($$cbo minimize sphere --dim 1 --steps 1 --json | sed -E 's/.*"instruction_set":"([a-z0-9]+)".*/\1/'); \
 	for set in avx512 avx2 portable; do \
 	  CBO_SIMD=$$set $$cbo list >/dev/null 2>$(OUT)/refused || { cat $(OUT)/refused; continue; }; \
 	  echo "instruction set $$set"; export CBO_SIMD=$$set; \
 	  test $$set = $$best || \
-	    $(CARGO) test --quiet --workspace --locked --test contract --test dynamics --test figures --test training || exit 1; \
+	    $(CARGO) test --quiet --workspace --locked --test all -- contract:: dynamics:: figures:: training:: || exit 1; \
 	  $$cbo minimize rastrigin --dim 20 --json | $(SAME) >$(OUT)/$$set || exit 1; \
 	  test -f $(OUT)/first || cp $(OUT)/$$set $(OUT)/first; \
 	  grep -q '"value"' $(OUT)/$$set && cmp $(OUT)/$$set $(OUT)/first || exit 1; \
@@ -47,14 +52,18 @@ sets:
 # Each example asserts its own result.
 examples:
 	$(CARGO) build --workspace --examples --locked
-	@for file in examples/rust/*.rs; do \
+	@for file in $(filter-out %/speed.rs,$(wildcard crates/cbo/examples/*.rs crates/cbo-problems/examples/*.rs)); do \
 	  name=$$(basename $$file .rs); echo "example $$name"; \
 	  "$${CARGO_TARGET_DIR:-target}/debug/examples/$$name" >/dev/null || exit 1; \
 	done
 
 # Every dependency's licence must be one that MIT OR Apache-2.0 software may build on.
 licences:
-	$(CARGO) test --workspace --quiet --locked --test licences
+	$(CARGO) test --workspace --quiet --locked --test all licences::
+
+# The packages as a registry would get them, each built from what is in it; then a crate outside, built on the packaged engine.
+package:
+	sh tests/package.sh
 
 # The README's main command, on an optimised build.
 build:
@@ -79,8 +88,9 @@ models:
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
-	$(CARGO) run --quiet --locked -p cbo-problems --example save_model -- $(MODELS)/lenet1
-	$(CARGO) run --quiet --locked -p cbo-problems --example save_model -- $(MODELS)/other "$(OTHER)"
+	$(CARGO) build --quiet --workspace --examples --locked
+	$${CARGO_TARGET_DIR:-target}/debug/examples/save_model $(MODELS)/lenet1
+	$${CARGO_TARGET_DIR:-target}/debug/examples/save_model $(MODELS)/other "$(OTHER)"
 	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes. What it finds belongs in tests/corpus.

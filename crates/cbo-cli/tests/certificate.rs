@@ -1,7 +1,6 @@
 //! `cbo minimize --certify` through the program: its files, its numbers, its refusals.
 
-mod common;
-use common::{assert_usage, cbo, command, object, path, read_png, stdout, words};
+use crate::common::{assert_usage, cbo, command, object, path, read_png, stdout, words};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -159,7 +158,7 @@ fn nothing_changes_without_the_flag() {
         let line = format!("{RUN} --certify={flag} --steps 5 --json");
         let output =
             command(&line.split_whitespace().collect::<Vec<_>>()).current_dir(folder.path()).output().expect("a run");
-        common::result(&output)
+        crate::common::result(&output)
     };
     let plain = run("false");
     assert!(plain.get("certificate").is_none());

@@ -1,7 +1,6 @@
 //! Bad input: exit code 2, one message that names field, value and remedy, and nothing written.
 
-mod common;
-use common::{assert_usage, cbo, path, words};
+use crate::common::{assert_usage, cbo, path, words};
 use std::fs;
 
 /// Command lines and what their messages must contain.
@@ -82,7 +81,8 @@ fn every_wrong_setting_is_named_with_its_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     for (line, parts) in CASES {
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let output = common::command(&arguments).current_dir(folder.path()).output().expect("the program starts");
+        let output =
+            crate::common::command(&arguments).current_dir(folder.path()).output().expect("the program starts");
         println!("{line}");
         assert_usage(&output, parts);
         assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "{line} wrote something");
@@ -170,7 +170,7 @@ fn faults_of_a_config_file_name_file_and_line() {
     fs::write(&file, format!("{good}dt = 0.1\n")).expect("written");
     let output = cbo(&["minimize", "--config", path(&file), "--dt", "-1"]);
     assert_usage(&output, &["dt = -1"]);
-    assert!(!common::stderr(&output).contains("run.toml"));
+    assert!(!crate::common::stderr(&output).contains("run.toml"));
 }
 
 #[test]
@@ -197,9 +197,13 @@ fn outputs_that_cannot_be_written_are_found_before_the_run() {
 fn failures_underway_have_code_1() {
     // Nothing but infeasible points at the start.
     let output = words("minimize eggholder --bounds off --init uniform:1e6,2e6 --bound-handling none");
-    assert_eq!(output.status.code(), Some(1), "{}", common::stderr(&output));
-    assert!(common::stderr(&output).starts_with("error: step 0: none of the"), "{}", common::stderr(&output));
-    assert_eq!(common::stdout(&output), "");
+    assert_eq!(output.status.code(), Some(1), "{}", crate::common::stderr(&output));
+    assert!(
+        crate::common::stderr(&output).starts_with("error: step 0: none of the"),
+        "{}",
+        crate::common::stderr(&output)
+    );
+    assert_eq!(crate::common::stdout(&output), "");
 }
 
 #[test]
@@ -208,12 +212,12 @@ fn an_instruction_set_that_is_not_there_is_refused_by_every_command() {
     let has = format!("machine has {}", all.join(", "));
     for line in ["minimize sphere --dim 2", "list", "bench", "theory sphere --dim 2", "runs list ."] {
         let arguments: Vec<&str> = line.split(' ').collect();
-        let output = common::command(&arguments).env("CBO_SIMD", "mmx").output().expect("the program starts");
+        let output = crate::common::command(&arguments).env("CBO_SIMD", "mmx").output().expect("the program starts");
         assert_usage(&output, &["CBO_SIMD = mmx", "no such instruction set", &has]);
     }
     assert_usage(&words("bench --simd mmx"), &["simd = mmx", "no such instruction set", &has, "all"]);
     for missing in ["avx512", "avx2"].into_iter().filter(|set| !all.contains(set)) {
-        let output = common::command(&["list"]).env("CBO_SIMD", missing).output().expect("the program starts");
+        let output = crate::common::command(&["list"]).env("CBO_SIMD", missing).output().expect("the program starts");
         assert_usage(&output, &["CBO_SIMD", missing, "this machine lacks that instruction set"]);
     }
 }

@@ -1,7 +1,6 @@
 //! Figure 4 from folders of training runs, which are written here: agreement, disagreement, short and broken runs.
 
-mod common;
-use common::{assert_usage, cbo, object, path, read_png, stderr, stdout};
+use crate::common::{assert_usage, cbo, object, path, read_png, stderr, stdout};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

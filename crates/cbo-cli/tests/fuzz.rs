@@ -2,11 +2,8 @@
 //! file of `corpus` is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by
 //! coverage; what it finds goes into the corpus.
 
-mod checks;
-#[path = "../../cbo-runs/tests/mutation/mod.rs"]
-mod mutation;
-
-use mutation::{Format, Random, fuzz};
+use crate::checks;
+use crate::mutation::{Format, Random, fuzz};
 
 #[test]
 fn config_files() {

@@ -1,7 +1,6 @@
 //! `cbo success` and `cbo list`.
 
-mod common;
-use common::{object, stderr, stdout, words};
+use crate::common::{object, stderr, stdout, words};
 
 #[test]
 fn success_counts_runs() {

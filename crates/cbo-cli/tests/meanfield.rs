@@ -1,7 +1,6 @@
 //! `cbo meanfield`: its numbers, its files, its refusals.
 
-mod common;
-use common::{assert_usage, object, path, stdout, words};
+use crate::common::{assert_usage, object, path, stdout, words};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
@@ -254,5 +253,5 @@ fn bad_input_is_refused_with_the_range() {
     }
     // No finite value where the law is: a failure, not a usage error.
     let output = words("meanfield --quick --objective schwefel --init uniform:600,700");
-    assert_eq!(output.status.code(), Some(1), "{}", common::stderr(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", crate::common::stderr(&output));
 }

@@ -1,9 +1,7 @@
 //! `cbo mnist train` and `eval` on the built-in digits: results, files, and what is refused.
 
-mod common;
-
+use crate::common::*;
 use cbo_problems::nn::{Model, Network, Shape};
-use common::*;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! `cbo mnist fetch` from mirrors that the tests make themselves: the network is never asked.
 
-mod common;
+use crate::common::{assert_usage, command, object, path, stderr, stdout};
 use cbo_problems::mnist::{Dataset, idx, subset};
-use common::{assert_usage, command, object, path, stderr, stdout};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -2,10 +2,8 @@
 
 #![cfg(unix)]
 
-mod common;
-
+use crate::common::*;
 use cbo_runs::checkpoint::Checkpoint;
-use common::*;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

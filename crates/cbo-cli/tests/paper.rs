@@ -1,7 +1,6 @@
 //! The figures of the paper: numbers, files, pictures.
 
-mod common;
-use common::{assert_usage, cbo, object, path, read_png, stderr, stdout, words};
+use crate::common::{assert_usage, cbo, object, path, read_png, stderr, stdout, words};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

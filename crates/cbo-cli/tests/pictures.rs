@@ -1,7 +1,6 @@
 //! Pictures and frames: they exist, can be read, and show something.
 
-mod common;
-use common::{object, path, read_png, words};
+use crate::common::{object, path, read_png, words};
 use std::collections::HashSet;
 use std::fs;
 

@@ -1,7 +1,6 @@
 //! What a run prints and writes, and that it is the same whatever way it was asked for.
 
-mod common;
-use common::{assert_usage, cbo, command, object, path, result, stderr, stdout, words};
+use crate::common::{assert_usage, cbo, command, object, path, result, stderr, stdout, words};
 use serde_json::Value;
 use std::fs;
 

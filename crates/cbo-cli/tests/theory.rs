@@ -1,7 +1,6 @@
 //! `cbo theory`: its numbers, its words, its refusals.
 
-mod common;
-use common::{assert_usage, object, path, stderr, stdout, words};
+use crate::common::{assert_usage, object, path, stderr, stdout, words};
 use serde_json::Value;
 use std::fs;
 

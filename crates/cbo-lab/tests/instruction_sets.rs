@@ -121,7 +121,7 @@ fn train_networks(print: impl Fn(&dyn Debug, Fingerprint)) {
 fn fingerprints_on(set: InstructionSet) -> Vec<String> {
     let program = std::env::current_exe().expect("this program");
     let child = Command::new(program)
-        .args(["--exact", "print_fingerprints", "--ignored", "--nocapture"])
+        .args(["--exact", "instruction_sets::print_fingerprints", "--ignored", "--nocapture"])
         .env(simd::VARIABLE, set.name())
         .output()
         .expect("this program again");

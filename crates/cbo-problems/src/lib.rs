@@ -20,13 +20,17 @@
 //! [`all`] lists what there is. A new function is one file in `src/functions` with an implementation of [`Function`],
 //! whose formula is written once for numbers and for vectors, and one line in the list of `src/functions/mod.rs`. A
 //! function of your own need not be in the list: [`Problem::builder_of`] takes any.
+//!
+//! The feature `mnist` adds images (the module `mnist`), `networks` also networks that are trained on them (`nn`).
 
 mod builder;
 mod error;
 mod function;
 pub mod functions;
 mod lanes;
+#[cfg(feature = "mnist")]
 pub mod mnist;
+#[cfg(feature = "networks")]
 pub mod nn;
 mod problem;
 mod rotation;
@@ -40,12 +44,18 @@ pub use problem::Problem;
 pub use rotation::Rotation;
 pub use transform::Shift;
 
-/// The Rust examples of the README and of the guide, as tests.
+/// The Rust examples of the READMEs and of the guide, as tests. `guide` links to files outside, which a package has as copies.
 #[cfg(doctest)]
 mod guide {
-    #[doc = include_str!("../../../README.md")]
+    #[doc = include_str!("../guide/README.md")]
     struct Readme;
 
-    #[doc = include_str!("../../../docs/rust.md")]
+    #[doc = include_str!("../guide/engine.md")]
+    struct Engine;
+
+    #[doc = include_str!("../README.md")]
+    struct Problems;
+
+    #[doc = include_str!("../guide/rust.md")]
     struct Rust;
 }

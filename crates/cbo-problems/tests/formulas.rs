@@ -1,8 +1,7 @@
 //! Each function against its formula as the literature prints it, written out plainly: the crate's own forms are often
 //! rearranged for speed and accuracy.
 
-mod samples;
-
+use crate::samples;
 use std::f64::consts::{E, PI};
 
 fn sum(x: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {

@@ -1,7 +1,6 @@
 //! The fast path against the slow one: every function, on every instruction set, in both precisions.
 
-mod samples;
-
+use crate::samples;
 use cbo::simd::{InstructionSet, available};
 use cbo::{Objective, Rows, StepContext};
 use cbo_problems::Problem;

@@ -1,7 +1,6 @@
 //! The stated minima: taken at the stated minimisers, published as such, and not undercut anywhere.
 
-mod samples;
-
+use crate::samples;
 use cbo::noise::{Noise, Stream};
 use cbo::{Objective, Rows, StepContext};
 use cbo_problems::Problem;

@@ -1,7 +1,6 @@
 //! Shifts and rotations: where the minimiser goes, what stays, and that rotations are uniform.
 
-mod samples;
-
+use crate::samples;
 use cbo::simd::available;
 use cbo::{Objective, Rows, StepContext};
 use cbo_problems::{Problem, Rotation, Shift, all};

@@ -1,14 +1,25 @@
-//! Ending all workers at once. In a file of its own, because it ends those of all tests in the process.
+//! Ending all workers at once: those of all tests in the process, so that the test starts a process of its own.
 #![cfg(unix)]
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::process::Command;
 use std::time::Duration;
 
 use cbo_runs::external::{ExternalError, Job, Outcome, Program, Protocol, Settings, Workers, kill_all};
 
 #[test]
 fn all_workers_end_at_once() {
+    let test = "external_kill_all::all_workers_of_a_process_end_at_once";
+    let program = std::env::current_exe().expect("this program");
+    let child = Command::new(program).args(["--exact", test, "--ignored"]).output().expect("this program again");
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&child.stderr));
+}
+
+#[test]
+#[ignore = "started by the test above, in a process of its own"]
+fn all_workers_of_a_process_end_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let command = |protocol, script: &str| {
         let words = ["bash", "-c", script, "name", folder.path().to_str().expect("text")];

@@ -50,7 +50,7 @@ fn fill_for_ever() {
 /// This program as one that fills a store.
 fn filler() -> Vec<String> {
     let program = std::env::current_exe().expect("this program").to_string_lossy().into_owned();
-    [&program, "--exact", "fill_for_ever", "--ignored", "--nocapture"].map(String::from).to_vec()
+    [&program, "--exact", "store_faults::fill_for_ever", "--ignored", "--nocapture"].map(String::from).to_vec()
 }
 
 /// The last row that was said to be safe.

@@ -61,7 +61,7 @@ pub struct Figure {
 
 /// The experiment as the paper has it.
 pub fn load() -> Result<Experiment, FigureError> {
-    experiment("fig1a", include_str!("../../../../experiments/fig1a.toml"))
+    experiment("fig1a", include_str!("../../experiments/fig1a.toml"))
 }
 
 /// Computes the figure.

@@ -127,7 +127,7 @@ pub fn name(diffusion: Diffusion) -> &'static str {
 
 /// The experiment as the paper has it.
 pub fn load() -> Result<Experiment, FigureError> {
-    experiment("fig1b", include_str!("../../../../experiments/fig1b.toml"))
+    experiment("fig1b", include_str!("../../experiments/fig1b.toml"))
 }
 
 /// Runs all curves, anisotropic ones first. `progress` is told the fraction that is done and may end it.

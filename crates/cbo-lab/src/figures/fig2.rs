@@ -121,7 +121,7 @@ pub struct Figure {
 
 /// The experiment as the paper has it.
 pub fn load() -> Result<Experiment, FigureError> {
-    experiment("fig2", include_str!("../../../../experiments/fig2.toml"))
+    experiment("fig2", include_str!("../../experiments/fig2.toml"))
 }
 
 /// Computes the figure.

@@ -66,7 +66,7 @@ pub struct Block {
 
 /// The experiment as the paper has it.
 pub fn load() -> Result<Experiment, FigureError> {
-    experiment("fig3", include_str!("../../../../experiments/fig3.toml"))
+    experiment("fig3", include_str!("../../experiments/fig3.toml"))
 }
 
 /// Counts the networks of the experiment.

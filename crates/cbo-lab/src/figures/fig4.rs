@@ -100,7 +100,7 @@ pub struct Check {
 
 /// The expectations, as they are stored.
 pub fn load() -> Result<Experiment, FigureError> {
-    experiment("fig4", include_str!("../../../../experiments/fig4.toml"))
+    experiment("fig4", include_str!("../../experiments/fig4.toml"))
 }
 
 impl Experiment {

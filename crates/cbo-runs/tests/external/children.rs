@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cbo_runs::external::{Outcome, Protocol, Settings, Workers};
 
-use crate::support::{bash_worker, evaluate, evaluate_with, jobs, number_in, quoted, runs, settings, soon};
+use super::support::{bash_worker, evaluate, evaluate_with, jobs, number_in, quoted, runs, settings, soon};
 
 /// Starts a child that would outlive its parent, and writes down the numbers of both.
 const FAMILY: &str = "sleep 1000 & echo $! > \"$folder/child\"; echo $$ > \"$folder/worker\";";
@@ -113,7 +113,7 @@ fn after_this_program_was_killed() {
     let inner = format!("folder={}; {FAMILY} wait", quoted(folder.path()));
     let script = format!("bash -c {}", shlex::try_quote(&inner).expect("no zero bytes"));
     let mut program = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--ignored", "--exact", "children::a_program_with_a_worker"])
+        .args(["--ignored", "--exact", "external::children::a_program_with_a_worker"])
         .env("SCRIPT", script)
         .stdout(std::process::Stdio::null())
         .spawn()

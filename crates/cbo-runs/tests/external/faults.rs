@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cbo_runs::external::{Attempt, Outcome, Protocol, Settings, Workers};
 
-use crate::support::{
+use super::support::{
     bash_worker, evaluate, evaluate_with, is_there, jobs, number_in, of, quoted, runs, settings, soon, values,
 };
 

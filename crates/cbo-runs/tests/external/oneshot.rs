@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cbo_runs::external::{Outcome, Protocol, Settings};
 
-use crate::support::{evaluate_with, jobs, settings};
+use super::support::{evaluate_with, jobs, settings};
 
 /// What becomes of one point when the shell runs this; the point is its first argument.
 fn outcome(script: &str) -> Outcome {
@@ -90,7 +90,7 @@ fn what_cannot_be_started_is_explained() {
         std::fs::write(&file, text).expect("a file is written");
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("a mode is set");
         let attempts = evaluate_with(
-            &Settings { retries: 3, ..settings(&crate::support::quoted(&file), Protocol::Json) },
+            &Settings { retries: 3, ..settings(&super::support::quoted(&file), Protocol::Json) },
             &jobs(1),
         );
         attempts.last().expect("an attempt").outcome.clone()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cbo_runs::external::{ExternalError, Job, Outcome, Protocol, Settings, Workers};
 
-use crate::support::{bash_worker, evaluate, evaluate_with, examples, is_there, jobs, quoted, settings, soon, values};
+use super::support::{bash_worker, evaluate, evaluate_with, examples, is_there, jobs, quoted, settings, soon, values};
 
 /// Points of three coordinates, some of them hard to write.
 fn points() -> Vec<Job> {

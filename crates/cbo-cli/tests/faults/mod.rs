@@ -2,9 +2,6 @@
 
 #![cfg(unix)]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod budget;
 mod changes;
 mod damage;

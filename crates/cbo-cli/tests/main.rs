@@ -1,0 +1,25 @@
+//! The tests of the command, one program of them all: `cargo test -p cbo-cli --test all docs::` runs one file.
+
+mod checks;
+mod common;
+#[path = "../../cbo-runs/tests/mutation/mod.rs"]
+mod mutation;
+
+mod certificate;
+mod docs;
+mod errors;
+mod faults;
+mod fig4;
+mod fuzz;
+mod licences;
+mod many;
+mod meanfield;
+mod mnist;
+mod mnist_fetch;
+mod mnist_resume;
+mod paper;
+mod pictures;
+mod results;
+mod runs;
+mod theory;
+mod workspace;

@@ -1,0 +1,9 @@
+//! The tests of the laboratory, one program of them all: `cargo test -p cbo-lab --test all figures::` runs one file.
+
+mod certificate;
+mod figures;
+mod instruction_sets;
+mod meanfield;
+mod stability;
+mod theory;
+mod training;

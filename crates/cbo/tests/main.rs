@@ -1,0 +1,8 @@
+//! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
+
+mod contract;
+mod dynamics;
+mod noise;
+mod simd;
+mod state;
+mod stops;

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Packages every crate as for a registry and builds each from its package alone; then builds and runs a crate outside the repository
+# on the packaged engine.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+: "${CARGO:=cargo}" "${CARGO_TARGET_DIR:=$root/target}"
+case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
+export CARGO_TARGET_DIR
+
+# A package has no profiles of its own; with those of the workspace, it uses the libraries that the tests are built on.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=false
+cd "$root"
+"$CARGO" package --workspace --exclude cbo-python --locked
+
+place=$CARGO_TARGET_DIR/outside
+rm -rf "$place" && mkdir -p "$place"
+cp -r tests/outside "$place/outside"
+tar -xzf "$CARGO_TARGET_DIR"/package/cbo-[0-9]*.crate -C "$place"
+mv "$place"/cbo-[0-9]* "$place/cbo"
+# The versions that were tested; none is fetched.
+cp "$place/cbo/Cargo.lock" "$place/outside/Cargo.lock"
+"$CARGO" run --quiet --offline --manifest-path "$place/outside/Cargo.toml"
+echo "a crate outside runs on the packaged engine"
