@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 /// Which particles move when only a batch of them is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Update {
     /// All of them.
     #[default]

@@ -2,7 +2,6 @@
 
 /// What a schedule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Clock {
     /// Steps, from 0.
     Step,

@@ -51,7 +51,7 @@ fn one_step_has_the_exact_second_moment() {
             let noise = diffusion.moment_factor(dim) * sigma * sigma * dt;
             let last = match scheme {
                 Scheme::EulerMaruyama => a * a + noise,
-                _ => a * a * (1.0 + noise),
+                Scheme::DriftFirst => a * a * (1.0 + noise),
             };
             assert!((config.mean_square_factor(dim) - last).abs() < 1e-14);
             let expected = dot(&e, &e) + 2.0 * a * dot(&e, &x) + last * dot(&x, &x);

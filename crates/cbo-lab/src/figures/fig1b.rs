@@ -186,10 +186,10 @@ fn record(
     let mut kept = Vec::new();
     let mut stopped = false;
     let mut observer = |step: &StepReport<'_, f64>| {
-        if step.step.is_multiple_of(every) {
-            kept.push((step.step, v_of(step.ensemble)));
+        if step.step().is_multiple_of(every) {
+            kept.push((step.step(), v_of(step.ensemble())));
         }
-        let wish = progress(step.step as f64 / last as f64);
+        let wish = progress(step.step() as f64 / last as f64);
         stopped = wish.is_break();
         wish
     };
@@ -197,7 +197,7 @@ fn record(
     if stopped {
         return Err(FigureError::Interrupted);
     }
-    kept.push((report.steps, v_of(&report.ensemble)));
+    kept.push((report.steps(), v_of(&report.ensemble())));
     Ok(kept)
 }
 

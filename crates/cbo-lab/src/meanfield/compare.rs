@@ -36,12 +36,12 @@ impl ParticleRun {
         let mut run = Self { v: Vec::new(), distances: Vec::new(), positions: Vec::new() };
         let mut snapshots = trajectory.snapshots.iter().peekable();
         let mut observer = |step: &StepReport<'_, f64>| {
-            if is_recorded(step.step, last) {
-                run.v.push(step.ensemble.half_mean_square(&trajectory.minimiser));
+            if is_recorded(step.step(), last) {
+                run.v.push(step.ensemble().half_mean_square(&trajectory.minimiser));
             }
-            if let Some(snapshot) = snapshots.next_if(|s| s.step == step.step) {
-                let rows = step.ensemble.rows();
-                if compared.contains(&step.step) {
+            if let Some(snapshot) = snapshots.next_if(|s| s.step == step.step()) {
+                let rows = step.ensemble().rows();
+                if compared.contains(&step.step()) {
                     let each: Vec<Distance> = (0..rows.dim())
                         .map(|k| {
                             let mut sorted: Vec<f64> = rows.iter().map(|row| row[k]).collect();

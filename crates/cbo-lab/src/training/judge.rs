@@ -102,18 +102,18 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
 
     fn report(&mut self, at: &StepReport<'_, f32>) -> Result<(), ForwardError> {
         let begun = Instant::now();
-        let (reported, train, test) = self.bench.judge(at.ensemble)?;
+        let (reported, train, test) = self.bench.judge(at.ensemble())?;
         self.findings.judging_seconds += begun.elapsed().as_secs_f64();
         self.reported = Some(reported);
         let point = Point {
-            epoch: self.rhythm.epoch(at.step),
-            step: at.step,
+            epoch: self.rhythm.epoch(at.step()),
+            step: at.step(),
             loss: train.loss,
             train_accuracy: train.accuracy(),
             test_accuracy: test.accuracy(),
-            alpha: at.alpha,
-            sigma: at.sigma,
-            particles: at.ensemble.len(),
+            alpha: at.alpha(),
+            sigma: at.sigma(),
+            particles: at.ensemble().len(),
             seconds: self.seconds(),
         };
         self.findings.curve.push(point);
@@ -127,19 +127,19 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
 
     /// Judges, if it is time, and asks whether to continue.
     fn step(&mut self, at: &StepReport<'_, f32>) -> Result<ControlFlow<()>, TrainingError> {
-        if !self.is_complete_before(at.step) {
+        if !self.is_complete_before(at.step()) {
             return Err(TrainingError::OtherEpochs);
         }
-        self.findings.kicks += u64::from(at.kicked);
-        let judges = self.rhythm.judges(at.step);
+        self.findings.kicks += u64::from(at.kicked());
+        let judges = self.rhythm.judges(at.step());
         if judges {
             self.report(at)?;
         }
         // After the report: whoever saves the run now saves it with all that belongs to this step, and with nothing else.
         let progress = Progress {
-            epoch: self.rhythm.epoch(at.step),
-            done: at.step as f64 / self.steps.max(1) as f64,
-            is_last: at.step >= self.steps,
+            epoch: self.rhythm.epoch(at.step()),
+            done: at.step() as f64 / self.steps.max(1) as f64,
+            is_last: at.step() >= self.steps,
             latest: self.findings.curve.last().copied(),
             seconds: self.seconds(),
             at,
@@ -158,14 +158,14 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        if !self.interrupted && !self.is_complete_before(run.steps.saturating_add(1)) {
+        if !self.interrupted && !self.is_complete_before(run.steps().saturating_add(1)) {
             return Err(TrainingError::OtherEpochs);
         }
         let seconds = self.seconds();
         let Reported { parameters, statistics, answers } = match self.reported.take() {
             Some(reported) => reported,
             // Resumed at its end, the run took no more steps.
-            None => self.bench.judge(&run.ensemble)?.0,
+            None => self.bench.judge(&run.ensemble())?.0,
         };
         let mut confusion = [[0; CLASSES]; CLASSES];
         for (label, answer) in self.bench.data.test.labels().iter().zip(&answers) {

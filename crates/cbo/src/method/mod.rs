@@ -25,9 +25,8 @@ pub enum Method {
     Memory(Memory),
 }
 
-/// How noise depends on the distance from the consensus point.
+/// How noise depends on the distance from the consensus point. Exhaustive: theory must know every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Diffusion {
     /// Each coordinate by its own distance: `diag(X) xi`.
     #[default]
@@ -46,9 +45,8 @@ impl Diffusion {
     }
 }
 
-/// The time discretisation.
+/// The time discretisation. Exhaustive: theory must know every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Scheme {
     /// Drift and diffusion from the same point: the paper's scheme.
     #[default]
