@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, create_exception};
 use std::error::Error;
 
-create_exception!(cbo, NoFiniteEnergy, PyRuntimeError, "No particle of a step has a finite energy.");
+create_exception!(cbo._lib, NoFiniteEnergy, PyRuntimeError, "No particle of a step has a finite energy.");
 
 /// An error and its causes in one sentence.
 pub fn told(error: &dyn Error) -> String {

@@ -373,8 +373,8 @@ fn refused(error: TrainingError) -> CliError {
             CliError::Usage(format!("{error}; put it back in {CONFIG}, it cannot change in the middle of a run"))
         }
         TrainingError::OtherEpochs => CliError::Usage(format!(
-            "batch-data, particles and batch-particles cannot change in the middle of a run, because an epoch would then have another number \
-             of steps; put them back in {CONFIG}"
+            "batch-data, particles and batch-particles cannot change in the middle of a run, because an epoch would then \
+             have another number of steps; put them back in {CONFIG}"
         )),
         error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),
         other => CliError::usage(&other),
