@@ -97,7 +97,7 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
+        Settings of the engine: ``method, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
         freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 

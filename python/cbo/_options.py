@@ -16,6 +16,8 @@ class Options(TypedDict, total=False):
     ``lambda`` is a Python keyword: write ``lambda_``, or pass ``**{"lambda": 1.0}``.
     """
 
+    method: str
+    """Dynamics: ``"cbo"``, or ``"memory[:NAME=VALUE,...]"``, particles that remember their best points."""
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str

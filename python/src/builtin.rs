@@ -6,7 +6,9 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{CboConfig, EvalError, Grouping, Objective, Observer, Rows, SolveError, StepContext, StepReport, solve};
+use cbo::{
+    CboConfig, EvalError, Grouping, Objective, Observer, Rows, RunReport, SolveError, StepContext, StepReport, solve,
+};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -88,9 +90,9 @@ struct Remote<'a, T> {
 impl<T: Number> Observer<T> for Remote<'_, T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         let _ = self.watch.observe(step);
-        self.gauge.step.store(step.step, Relaxed);
-        self.gauge.evaluations.store(step.evaluations, Relaxed);
-        self.gauge.best.store(step.best.value.to_bits(), Relaxed);
+        self.gauge.step.store(step.step(), Relaxed);
+        self.gauge.evaluations.store(step.evaluations(), Relaxed);
+        self.gauge.best.store(step.best().value.to_bits(), Relaxed);
         let stopped = self.back.as_ref().is_some_and(|back| {
             let sent = self.out.send(Moment::new(self.watch, step));
             sent.is_err() || back.recv().unwrap_or(true)
@@ -173,8 +175,8 @@ where
     if let Some(report) = &report {
         watch.finish(report);
     }
-    let stop = report.as_ref().map_or("observer", |report| report.stop.name());
-    let population = report.map(|report| (report.ensemble, report.energies));
+    let stop = report.as_ref().map_or("observer", |report| report.stop().name());
+    let population = report.map(RunReport::into_population);
     let Some((error, _)) = failure else { return watch.result(py, stop, population) };
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         error.value(py).setattr("result", watch.result(py, "interrupt", population)?)?;

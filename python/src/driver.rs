@@ -89,15 +89,10 @@ fn run<'py, T: Number>(
     let mut run = py.detach(|| AskTell::<T>::new(config, dim)).map_err(|e| errors::of_run(&e))?;
     let outcome = follow(py, config, dim, &mut run, &mut function, &mut listeners, &mut watch);
     match outcome {
-        Ok((stop, report)) => watch.result(py, stop.name(), Some((report.ensemble, report.energies))),
+        Ok((stop, report)) => watch.result(py, stop.name(), Some(report.into_population())),
         Err(Ended { error, kept }) => {
             if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                let mut report = run.report();
-                if !run.told() {
-                    // The points are those of the step that was interrupted, and nobody knows their energies.
-                    report.energies.fill(T::from_f64(f64::NAN));
-                }
-                let result = watch.result(py, "interrupt", Some((report.ensemble, report.energies)))?;
+                let result = watch.result(py, "interrupt", Some(run.report().into_population()))?;
                 error.value(py).setattr("result", result)?;
             }
             if kept {
@@ -158,13 +153,8 @@ fn follow<'py, T: Number>(
         }
     };
     // The engine's own loop ends with the consensus point too.
-    let mut report = run.report();
-    let value = function.energy(report.steps, &report.consensus.x)?.to_f64();
-    report.consensus.value = value;
-    report.evaluations += 1;
-    if config.freeze.is_none() && value < report.best.value {
-        report.best = report.consensus.clone();
-    }
+    let value = function.energy(run.step(), &run.consensus())?.to_f64();
+    let report = run.report_with_consensus(value);
     watch.finish(&report);
     Ok((stop, report))
 }

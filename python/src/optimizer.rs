@@ -32,11 +32,7 @@ impl<T: Number> State<T> {
 
     /// A copy of what there is to report.
     fn summary(&self) -> Summary<T> {
-        let mut report = self.run.report();
-        if !self.run.told() {
-            // The positions are already those of the next step.
-            report.energies.fill(T::from_f64(f64::NAN));
-        }
+        let report = self.run.report();
         let mut watch = self.watch.clone();
         watch.finish(&report);
         Summary { watch, report, stop: self.run.stopped() }
@@ -53,7 +49,7 @@ struct Summary<T> {
 impl<T: Number> Summary<T> {
     fn dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let stop = self.stop.map_or("", StopReason::name);
-        self.watch.result(py, stop, Some((self.report.ensemble, self.report.energies)))
+        self.watch.result(py, stop, Some(self.report.into_population()))
     }
 }
 

@@ -151,6 +151,7 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
         let key: String = key.extract()?;
         let (field, value) = (key.as_str(), &value);
         match field {
+            "method" => config.method = text(field, value)?,
             "particles" => config.particles = size(field, value)?,
             "lambda_" => config.lambda = number(field, value)?,
             "sigma" => config.sigma = text_or_number(field, value)?,

@@ -115,12 +115,12 @@ where
     };
     match solve(&config, &Braked { problem, brake }, &mut watch) {
         Ok(report) => {
-            let best: Vec<f64> = report.best.x.iter().map(|v| v.to_f64()).collect();
+            let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
             Ok(Outcome {
-                value: report.best.value,
+                value: report.best().value,
                 distance: problem.distance_to_minimiser(&best),
-                evaluations: report.evaluations,
-                steps: report.steps,
+                evaluations: report.evaluations(),
+                steps: report.steps(),
             })
         }
         Err(SolveError::NoFiniteEnergy { .. } | SolveError::Strict { .. }) => {

@@ -212,10 +212,10 @@ impl Case {
             // The first step pays for cold caches and is left out.
             let (mut begin, mut end) = (0.0, 0.0);
             let mut watch = |report: &StepReport<'_, T>| {
-                if report.step == 1 {
-                    begin = report.seconds;
+                if report.step() == 1 {
+                    begin = report.seconds();
                 }
-                end = report.seconds;
+                end = report.seconds();
                 ControlFlow::Continue(())
             };
             solve(&config, &problem, &mut watch).map_err(|e| failed(&e))?;
@@ -227,7 +227,7 @@ impl Case {
             let config = CboConfig { steps: Some(1000), ..config };
             let mut best = f64::INFINITY;
             for _ in 0..repeats {
-                best = best.min(solve::<T>(&config, &problem, &mut ()).map_err(|e| failed(&e))?.seconds);
+                best = best.min(solve::<T>(&config, &problem, &mut ()).map_err(|e| failed(&e))?.seconds());
             }
             Some(best * 1e3)
         } else {

@@ -58,18 +58,18 @@ impl Film {
 
     /// Keeps the swarm of this step, if it is its turn.
     pub fn observe<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
-        if !step.step.is_multiple_of(self.spacing) {
+        if !step.step().is_multiple_of(self.spacing) {
             return;
         }
         if self.snapshots.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.snapshots.retain(|s| s.step.is_multiple_of(spacing));
-            if !step.step.is_multiple_of(spacing) {
+            if !step.step().is_multiple_of(spacing) {
                 return;
             }
         }
-        self.snapshots.push(Snapshot::new(step.step, step.time, step.ensemble, step.consensus));
+        self.snapshots.push(Snapshot::new(step.step(), step.time(), step.ensemble(), step.consensus()));
     }
 
     /// The snapshots, the last of them `end`.
@@ -97,7 +97,7 @@ mod tests {
         })
         .expect("a run");
         assert_eq!(Film::from_bytes(&film.to_bytes()), Some(film.clone()));
-        let end = Snapshot::new(run.steps, run.time, &run.ensemble, &run.consensus.x);
+        let end = Snapshot::new(run.steps(), run.time(), run.ensemble(), &run.consensus().x);
         let steps: Vec<u64> = film.finish(end).iter().map(|s| s.step).collect();
         assert_eq!(steps, [0, 8, 16, 24, 32, 40, 48, 50]);
     }

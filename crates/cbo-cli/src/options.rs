@@ -4,7 +4,7 @@
 
 use crate::settings;
 use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
-use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Reduction, Scheme, Sigma, Update};
+use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -63,6 +63,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
+    /// Dynamics: cbo, or memory[:NAME=VALUE,...], particles that remember their best points (drift, noise, beta, kappa, theta)
+    #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
+    pub method: Option<Method>,
     /// Number of particles N [with --init file: one per point]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
@@ -171,7 +174,7 @@ impl RunOptions {
         if matches!(self.freeze, Some(FreezeSpec::At(_) | FreezeSpec::Minimiser)) {
             config.kick = None;
         }
-        set!(particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
+        set!(method, particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
              batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
     }
 

@@ -32,23 +32,23 @@ impl Progress {
 
     /// Shows a step, if the last one was shown long enough ago.
     pub fn show<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
-        if step.seconds - self.shown < INTERVAL {
+        if step.seconds() - self.shown < INTERVAL {
             return;
         }
-        self.shown = step.seconds;
-        let done = self.fraction(step.step, step.evaluations, step.seconds);
+        self.shown = step.seconds();
+        let done = self.fraction(step.step(), step.evaluations(), step.seconds());
         // Before the first step is done, nobody knows.
-        let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds * (1.0 - done) / done)));
+        let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds() * (1.0 - done) / done)));
         self.bar.set_position((done * FULL as f64) as u64);
         self.bar.set_message(format!(
             "step {}, best {}{}, {}/s{}, spread {}, ess {}",
-            step.step,
-            brief(step.best.value),
+            step.step(),
+            brief(step.best().value),
             left.unwrap_or_default(),
-            brief(step.evaluations as f64 / step.seconds),
-            failures(step.failed_evaluations),
-            brief(step.ensemble.spread()),
-            brief(step.effective_sample_size),
+            brief(step.evaluations() as f64 / step.seconds()),
+            failures(step.failed_evaluations()),
+            brief(step.ensemble().spread()),
+            brief(step.effective_sample_size()),
         ));
     }
 

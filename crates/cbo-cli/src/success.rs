@@ -173,19 +173,19 @@ where
             });
         }
     };
-    if report.stop == StopReason::Observer {
+    if report.stop() == StopReason::Observer {
         return None;
     }
-    let best: Vec<f64> = report.best.x.iter().map(|v| v.to_f64()).collect();
+    let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
     let distance = problem.distance_to_minimiser(&best);
     Some(Ok(Outcome {
         seed,
         success: distance < tolerance,
         distance: Number(distance),
-        value: Number(report.best.value),
-        evaluations: report.evaluations,
-        steps: report.steps,
-        stop: report.stop.name(),
+        value: Number(report.best().value),
+        evaluations: report.evaluations(),
+        steps: report.steps(),
+        stop: report.stop().name(),
         error: None,
     }))
 }

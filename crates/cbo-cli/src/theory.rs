@@ -232,8 +232,8 @@ impl Answer {
                 short(self.alpha()),
                 plain_number(config.dt),
                 config.particles,
-                text::diffusion(config.diffusion),
-                text::scheme(config.scheme)
+                config.diffusion.to_string(),
+                config.scheme.to_string()
             ),
             format!(
                 "V_0 = {}, epsilon = {} ({} V_0), tau = {}",

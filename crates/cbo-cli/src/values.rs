@@ -1,6 +1,6 @@
 //! What a flag may say: the texts of schedules, laws, boxes and switches, read and written.
 
-use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Reduction, Scheme, Sigma, Update};
+use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Method, Reduction, Scheme, Sigma, Update};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -240,10 +240,10 @@ pub fn reduction(text: &str) -> Result<Switch<Reduction>, String> {
     if is_off(text) { Ok(Switch(None)) } else { engine(text).map(|r| Switch(Some(r))) }
 }
 
-pub(crate) const DIFFUSIONS: &[(&str, Diffusion)] = Diffusion::WORDS;
-pub(crate) const SCHEMES: &[(&str, Scheme)] = Scheme::WORDS;
-pub(crate) const UPDATES: &[(&str, Update)] = Update::WORDS;
-pub(crate) const HANDLINGS: &[(&str, BoundHandling)] = BoundHandling::WORDS;
+/// The dynamics of the particles.
+pub fn method(text: &str) -> Result<Method, String> {
+    engine(text)
+}
 
 /// A kind of noise.
 pub fn diffusion(text: &str) -> Result<Diffusion, String> {
@@ -327,17 +327,17 @@ mod tests {
             let clock = if epoch { Clock::Epoch } else { Clock::Step };
             let g = Geometric { start: a, factor: b, cap: c, clock };
             for value in [Alpha::Constant(a), Alpha::Geometric(g), Alpha::EffectiveSampleSize(b), Alpha::Logarithmic { start: c, clock }] {
-                prop_assert_eq!(alpha(&text::alpha(&value)), Ok(value));
+                prop_assert_eq!(alpha(&value.to_string()), Ok(value));
             }
             for value in [Sigma::Constant(a), Sigma::Geometric(g), Sigma::Logarithmic { start: c, clock }] {
-                prop_assert_eq!(sigma(&text::sigma(&value)), Ok(value));
+                prop_assert_eq!(sigma(&value.to_string()), Ok(value));
             }
             prop_assume!(a != b);
             let law = InitialLaw::Uniform { low: Coordinates::Each(vec![a, b]), high: Coordinates::All(c) };
             prop_assert_eq!(init(&text::init(&law, "")), Ok(InitSpec::Law(law)));
             let walls = (Coordinates::Each(vec![a, b]), Coordinates::Each(vec![b, a]));
             prop_assert_eq!(bounds(&text::bounds(&[(a, b), (b, a)])), Ok(BoundsSpec::Box(walls.0, walls.1)));
-            prop_assert_eq!(reduction(&text::reduction(Reduction { strength: a, least: b })), Ok(Switch(Some(Reduction { strength: a, least: b }))));
+            prop_assert_eq!(reduction(&Reduction { strength: a, least: b }.to_string()), Ok(Switch(Some(Reduction { strength: a, least: b }))));
         }
 
         #[test]

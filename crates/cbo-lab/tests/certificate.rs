@@ -193,9 +193,9 @@ fn a_step_of_the_engine_meets_its_expectation() {
             let mut seen: Vec<Evolution> = Vec::new();
             let mut variance = 0.0;
             solve(&config, &problem, &mut |step: &StepReport<'_, f64>| {
-                seen.push(Evolution::new(step.ensemble.rows(), &minimiser, step.consensus));
-                if step.step == 0 {
-                    variance = variance_of_v(&config, step.ensemble, &minimiser, step.consensus);
+                seen.push(Evolution::new(step.ensemble().rows(), &minimiser, step.consensus()));
+                if step.step() == 0 {
+                    variance = variance_of_v(&config, step.ensemble(), &minimiser, step.consensus());
                 }
                 ControlFlow::Continue(())
             })
@@ -273,7 +273,7 @@ fn a_run_of_the_paper_is_certified() {
         // V as the engine measures it, and the mass bound by hand.
         let mut last = f64::NAN;
         solve(&config, &problem, &mut |step: &StepReport<'_, f64>| {
-            last = step.ensemble.half_mean_square(&[0.0, 0.0]);
+            last = step.ensemble().half_mean_square(&[0.0, 0.0]);
             ControlFlow::Continue(())
         })
         .expect("a run");
@@ -369,7 +369,7 @@ fn the_lemma_can_be_watched_without_a_benchmark() {
     let dynamics = Dynamics::new(1.0, 0.5, Diffusion::Anisotropic, 2);
     let config = CboConfig { sigma: Sigma::Constant(0.5), steps: Some(20), ..CboConfig::default() };
     solve(&config, &objective, &mut |step: &StepReport<'_, f64>| {
-        let evolution = Evolution::new(step.ensemble.rows(), &[1.0, 0.0], step.consensus);
+        let evolution = Evolution::new(step.ensemble().rows(), &[1.0, 0.0], step.consensus());
         assert!(evolution.slack(&dynamics) >= -1e-12 * evolution.size(&dynamics));
         ControlFlow::Continue(())
     })

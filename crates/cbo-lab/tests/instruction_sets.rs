@@ -35,9 +35,10 @@ where
 {
     let run = solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{}: {config:?}: {e}", problem.name()));
     let mut print = Fingerprint::NEW;
-    let points = run.ensemble.rows().as_slice().iter().chain(&run.best.x).chain(&run.consensus.x).chain(&run.energies);
+    let points =
+        run.ensemble().rows().as_slice().iter().chain(&run.best().x).chain(&run.consensus().x).chain(run.energies());
     points.for_each(|x| print.add(x.to_f64()));
-    [run.best.value, run.consensus.value, run.alpha].into_iter().for_each(|x| print.add(x));
+    [run.best().value, run.consensus().value, run.alpha()].into_iter().for_each(|x| print.add(x));
     print
 }
 

@@ -51,7 +51,6 @@ impl From<Vec<f64>> for Coordinates {
 
 /// The law of the initial positions.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum InitialLaw {
     /// Independent normals.
     Normal {

@@ -100,16 +100,16 @@ fn logarithmic(text: &str) -> Result<(f64, Clock), TextError> {
 
 impl Display for Geometric {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "geometric:{},{}", self.start, self.factor)?;
+        write!(f, "geometric:{:?},{:?}", self.start, self.factor)?;
         if self.cap != open_cap(self.factor) {
-            write!(f, ",{}", self.cap)?;
+            write!(f, ",{:?}", self.cap)?;
         }
         write_clock(f, self.clock)
     }
 }
 
 fn write_logarithmic(f: &mut Formatter<'_>, start: f64, clock: Clock) -> fmt::Result {
-    write!(f, "log:{start}")?;
+    write!(f, "log:{start:?}")?;
     write_clock(f, clock)
 }
 
@@ -142,10 +142,10 @@ impl FromStr for Alpha {
 impl Display for Alpha {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Constant(value) => write!(f, "{value}"),
+            Self::Constant(value) => write!(f, "{value:?}"),
             Self::Geometric(g) => write!(f, "{g}"),
             Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
-            Self::EffectiveSampleSize(fraction) => write!(f, "ess:{fraction}"),
+            Self::EffectiveSampleSize(fraction) => write!(f, "ess:{fraction:?}"),
         }
     }
 }
@@ -166,7 +166,7 @@ impl FromStr for Sigma {
 impl Display for Sigma {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Constant(value) => write!(f, "{value}"),
+            Self::Constant(value) => write!(f, "{value:?}"),
             Self::Geometric(g) => write!(f, "{g}"),
             Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
         }
@@ -187,7 +187,7 @@ impl FromStr for Reduction {
 
 impl Display for Reduction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.strength, self.least)
+        write!(f, "{:?},{:?}", self.strength, self.least)
     }
 }
 
@@ -200,10 +200,15 @@ impl FromStr for Coordinates {
     }
 }
 
+/// One number where all are the same.
 impl Display for Coordinates {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (k, number) in self.values().iter().enumerate() {
-            write!(f, "{}{number}", if k == 0 { "" } else { ";" })?;
+        let shown = match self.values() {
+            [first, rest @ ..] if rest.iter().all(|v| v.to_bits() == first.to_bits()) => std::slice::from_ref(first),
+            values => values,
+        };
+        for (k, number) in shown.iter().enumerate() {
+            write!(f, "{}{number:?}", if k == 0 { "" } else { ";" })?;
         }
         Ok(())
     }
@@ -329,7 +334,7 @@ impl Display for Memory {
             ("theta", self.theta, self.theta != usual.theta),
         ];
         let written = settings.into_iter().filter(|(.., unusual)| *unusual);
-        f.pad(&written.map(|(name, value, _)| format!("{name}={value}")).collect::<Vec<_>>().join(","))
+        f.pad(&written.map(|(name, value, _)| format!("{name}={value:?}")).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -365,17 +370,18 @@ mod tests {
                 assert_eq!(setting.to_string(), *text);
             }
         }
-        both::<Alpha>(&["inf", "100000", "ess:0.3", "geometric:50,2,epoch", "geometric:1,2,8", "log:3"]);
-        both::<Sigma>(&["0", "0.25", "geometric:1,0.9", "geometric:1,0.9,0.1,epoch", "log:3,epoch"]);
+        both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
+        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
         both::<Reduction>(&["0.2,0.8"]);
-        both::<Coordinates>(&["1", "1;-2.5;3"]);
-        both::<InitialLaw>(&["normal:2;0,1", "uniform:-3,3"]);
-        both::<Method>(&["cbo", "memory", "memory:drift=0.5,beta=100,kappa=2,theta=0.1", "memory:noise=0"]);
+        both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
+        both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);
+        both::<Method>(&["cbo", "memory", "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1", "memory:noise=0.0"]);
         both::<Diffusion>(&["anisotropic", "isotropic"]);
         both::<Scheme>(&["euler-maruyama", "drift-first"]);
         both::<Update>(&["full", "partial"]);
         both::<BoundHandling>(&["reflect", "clip", "none"]);
         both::<Clock>(&["step", "epoch"]);
+        assert_eq!(Coordinates::Each(vec![2.0; 3]).to_string(), "2.0");
         assert_eq!(format!("{:>8}", Update::Full), "    full");
     }
 

@@ -6,7 +6,6 @@ use crate::error::CliError;
 use crate::numbers::short;
 use crate::options::ProblemOptions;
 use crate::setup::ProblemSpec;
-use crate::text;
 use crate::values::{FreezeSpec, InitSpec};
 use cbo::{Alpha, Coordinates, InitialLaw};
 use cbo_lab::meanfield::{MOST_STEPS, Motion, Settings};
@@ -109,7 +108,7 @@ fn problem(args: &MeanfieldArgs) -> Result<Problem, CliError> {
 fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliError> {
     let Alpha::Constant(alpha) = args.alpha else {
         let remedy = "the law has a constant alpha: a positive number or inf";
-        return Err(CliError::setting("alpha", text::alpha(&args.alpha), remedy));
+        return Err(CliError::setting("alpha", args.alpha.to_string(), remedy));
     };
     let init = match &args.init {
         Some(InitSpec::Law(law)) => law.clone(),

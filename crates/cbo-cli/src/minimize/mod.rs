@@ -326,7 +326,7 @@ where
         }
     })?;
     if let (Some(checkpoints), Some(from)) = (&mut watch.checkpoints, from) {
-        checkpoints.conclude(from, report.stop);
+        checkpoints.conclude(from, report.stop());
     }
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
     if let (Some(certificate), Some(folder), Some(problem)) =

@@ -118,9 +118,9 @@ impl<'a> Pictures<'a> {
         records: &'a [Record],
         film: Option<Film>,
     ) -> Self {
-        let consensus: Vec<f64> = report.consensus.x.iter().map(|v| v.to_f64()).collect();
+        let consensus: Vec<f64> = report.consensus().x.iter().map(|v| v.to_f64()).collect();
         let snapshots = film
-            .map(|film| film.finish(Snapshot::new(report.steps, report.time, &report.ensemble, &consensus)))
+            .map(|film| film.finish(Snapshot::new(report.steps(), report.time(), report.ensemble(), &consensus)))
             .unwrap_or_default();
         let view = task.config.bounds.as_deref().filter(|b| b.iter().all(|(l, h)| l.is_finite() && h.is_finite()));
         let landscape = target.function().filter(|_| !snapshots.is_empty());

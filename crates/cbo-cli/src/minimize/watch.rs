@@ -91,17 +91,17 @@ impl Checkpoints {
 impl Watch<'_> {
     /// The run at this step, which ends it if there is a reason.
     fn checkpoint<T: Scalar>(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
-        let mut x: Vec<f64> = step.best.x.iter().map(|x| x.to_f64()).collect();
+        let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
         if x.iter().any(|x| !x.is_finite()) {
             x.clear(); // JSON cannot express it
         }
         let summary = Summary {
-            step: step.step,
-            evaluations: step.evaluations,
-            failed_evaluations: step.failed_evaluations,
-            best: Some(step.best.value).filter(|value| value.is_finite()),
+            step: step.step(),
+            evaluations: step.evaluations(),
+            failed_evaluations: step.failed_evaluations(),
+            best: Some(step.best().value).filter(|value| value.is_finite()),
             x,
-            seconds: step.seconds,
+            seconds: step.seconds(),
             stop: stop.map(String::from),
             ..summary.clone()
         };
@@ -166,7 +166,7 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
         checkpoints.ended = true;
-        checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step, step.best.value));
+        checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step(), step.best().value));
         self.checkpoints = Some(checkpoints);
     }
 }

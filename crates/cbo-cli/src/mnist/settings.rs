@@ -56,14 +56,14 @@ pub fn from_args(args: &TrainArgs, network: Network, data: &Data) -> Result<Sett
 pub fn described(settings: &Settings) -> [(&'static str, String); 8] {
     let config = &settings.config;
     [
-        ("update", text::update(config.update)),
-        ("diffusion", text::diffusion(config.diffusion)),
-        ("scheme", text::scheme(config.scheme)),
-        ("sigma", text::sigma(&config.sigma)),
-        ("alpha", text::alpha(&config.alpha)),
+        ("update", config.update.to_string()),
+        ("diffusion", config.diffusion.to_string()),
+        ("scheme", config.scheme.to_string()),
+        ("sigma", config.sigma.to_string()),
+        ("alpha", config.alpha.to_string()),
         ("init", text::init(&config.init, "")),
         ("kick", text::optional(config.kick, text::number)),
-        ("reduction", text::optional(config.reduction, text::reduction)),
+        ("reduction", text::optional(config.reduction, |r| r.to_string())),
     ]
 }
 

@@ -62,9 +62,9 @@ impl Checkpoints {
     fn checkpoint(&self, at: &Progress<'_>, stop: Option<&str>) -> Checkpoint {
         let losses = at.curve().iter().map(|point| point.loss).filter(|loss| loss.is_finite());
         let summary = Summary {
-            step: at.at.step,
-            evaluations: at.at.evaluations,
-            failed_evaluations: at.at.failed_evaluations,
+            step: at.at.step(),
+            evaluations: at.at.evaluations(),
+            failed_evaluations: at.at.failed_evaluations(),
             best: losses.reduce(f64::min),
             seconds: at.seconds,
             stop: stop.map(String::from),

@@ -137,7 +137,7 @@ pub fn film(bytes: &[u8]) -> bool {
     let mut end = None;
     goes_on(&mut |step: &StepReport<'_, f64>| {
         film.observe(step);
-        end = Some(Snapshot::new(step.step, step.time, step.ensemble, step.consensus));
+        end = Some(Snapshot::new(step.step(), step.time(), step.ensemble(), step.consensus()));
         ControlFlow::Continue(())
     });
     let end = end.expect("a step");

@@ -197,7 +197,7 @@ fn record(
     if stopped {
         return Err(FigureError::Interrupted);
     }
-    kept.push((report.steps(), v_of(&report.ensemble())));
+    kept.push((report.steps(), v_of(report.ensemble())));
     Ok(kept)
 }
 

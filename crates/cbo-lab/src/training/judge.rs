@@ -165,7 +165,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         let Reported { parameters, statistics, answers } = match self.reported.take() {
             Some(reported) => reported,
             // Resumed at its end, the run took no more steps.
-            None => self.bench.judge(&run.ensemble())?.0,
+            None => self.bench.judge(run.ensemble())?.0,
         };
         let mut confusion = [[0; CLASSES]; CLASSES];
         for (label, answer) in self.bench.data.test.labels().iter().zip(&answers) {

@@ -24,7 +24,7 @@ fn settings(epochs: u64) -> Settings {
 fn cut_off(settings: &Settings, data: &Dataset, step: u64) -> (Saved, Trained) {
     let mut saved = Saved::default();
     let trained = train(settings, data, |progress| {
-        if progress.at.step < step {
+        if progress.at.step() < step {
             return ControlFlow::Continue(());
         }
         saved = progress.save();
