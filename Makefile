@@ -9,7 +9,7 @@ export CARGO_TERM_COLOR ?= auto
 # of it. `package` and `python` share libraries with what was built before.
 test: tools format lint docs unit sets examples package build python-if-there
 
-# The toolchain's own parts; nothing else is needed.
+# The toolchain's own parts; apart from these only a C compiler is needed.
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.89 or newer (rustup.rs)"; exit 1; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
@@ -31,8 +31,8 @@ docs:
 unit:
 	$(CARGO) test --workspace --locked
 
-# The tests of the dynamics, the figures and training on each instruction set that this machine has but the best, on which `unit` runs
-# them, and the README's main command on all, which must print the same.
+# The tests of the dynamics, the figures and training on each instruction set of this machine except the best, on which `unit` runs
+# them, and the README's main command on all of them, which must print the same.
 sets: SAME := sed -E 's/"(seconds|threads)":[0-9.e-]+,?//g; s/"instruction_set":"[a-z0-9]+",//'
 sets: OUT := $(or $(CARGO_TARGET_DIR),target)/sets
 sets:
@@ -69,10 +69,10 @@ package:
 build:
 	$(CARGO) run --release --locked --quiet -- minimize rastrigin --dim 20
 
-# Rust alone is enough to develop: where Python has no virtual environments, its test is left out, and says so.
+# Python is optional: where it has no virtual environments, its tests are skipped, with a note.
 python-if-there:
 	@if $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null; then $(MAKE) --no-print-directory python; \
-	  else echo "left out: make python (needs python3 with venv; on Debian and Ubuntu: apt-get install python3-venv)"; fi
+	  else echo "skipped: make python (needs python3 with venv; on Debian and Ubuntu: apt-get install python3-venv)"; fi
 
 # The package: its wheel, installed in a fresh virtual environment and tested there.
 PYTHON ?= python3

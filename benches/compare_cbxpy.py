@@ -85,7 +85,7 @@ def main() -> None:
                     ours[row["precision"]] = min(ours.get(row["precision"], seconds), seconds)
 
     print(f"N = {args.particles}, d = {args.dim}, anisotropic, alpha = 1e15, {args.threads} threads, best of {args.rounds} rounds\n")
-    print(f"{'program':<24}{'ms a step':>12}{'times faster':>15}")
+    print(f"{'program':<24}{'ms per step':>12}{'times faster':>15}")
     print(f"{'CBXpy ' + CBX_VERSION + ' (f64)':<24}{theirs * 1e3:>12.2f}{1:>15}")
     for precision, seconds in sorted(ours.items(), reverse=True):
         print(f"{'cbo (' + precision + ')':<24}{seconds * 1e3:>12.2f}{theirs / seconds:>15.1f}")

@@ -64,7 +64,7 @@ XLA_NAMES = {"avx2": "AVX2", "portable": "SSE4_2"}
 # What runs inside the virtual environment.
 #
 # The following was tried, with JAX 0.10.2 on two cores with AVX-512 that other work shared, so that a tenth more or
-# less means nothing; in milliseconds a step:
+# less means nothing; in milliseconds per step:
 #
 # - LeNet-1 scanned, 3.3: images in the last dimension, a scan over the steps of a data batch. A second scan around it,
 #   over the data batches, 3.3. Single jitted steps (the plain form), or ten of them unrolled, 14 to 17: XLA compiles
@@ -74,7 +74,7 @@ XLA_NAMES = {"avx2": "AVX2", "portable": "SSE4_2"}
 #   squares, or lax.reduce_window instead of the maximum of slices, a tenth more.
 # - Particles: a batch dimension written by hand is no faster than vmap; lax.map and a Python loop are slower.
 # - The shallow network, 2.7 in every way tried, of which 2.4 are random numbers.
-# - Random numbers: threefry, the default, 3 to 5 ns a normal; rbg and unsafe_rbg 18 to 25; threefry that is not
+# - Random numbers: threefry, the default, 3 to 5 ns per normal; rbg and unsafe_rbg 18 to 25; threefry that is not
 #   partitionable several times as long as the default; Box-Muller is slower than jax.random.normal.
 
 
@@ -85,7 +85,7 @@ def pieces(parameters: Any, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def normalised(z: Any, known: int) -> Any:
-    """Batch normalisation, each index of the first dimension for itself, with mean and unbiased variance of the first
+    """Batch normalisation, each index of the first dimension by itself, with mean and unbiased variance of the first
     `known` images, which are the last dimension."""
     axes = tuple(range(1, z.ndim))
     sample = z[..., :known]
@@ -251,7 +251,7 @@ def environment(folder: Path) -> str:
         try:
             venv.create(folder, with_pip=True, clear=True)
         except subprocess.CalledProcessError:
-            sys.exit("Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv.")
+            sys.exit("Python cannot create a virtual environment; on Debian and Ubuntu: apt-get install python3-venv.")
         output([str(python), "-m", "pip", "install", "--quiet", f"jax=={JAX_VERSION}"])
         whole.touch()
     return str(python)
@@ -279,7 +279,7 @@ def stored(folder: Path, name: str) -> Path | None:
 def content(folder: Path, name: str) -> bytes:
     path = stored(folder, name)
     if path is None:
-        sys.exit(f"{folder} has neither {name} nor {name}.gz; --data must name a folder with the four IDX files.")
+        sys.exit(f"{folder} has neither {name} nor {name}.gz; --data must be a folder with the four IDX files.")
     data = path.read_bytes()
     try:
         data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
@@ -332,7 +332,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="steps of a run, rounded up to whole batches or epochs")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each program")
     parser.add_argument("--threads", type=int, metavar="N", help="cores for both programs (default: all; needs Linux)")
-    parser.add_argument("--cbo", metavar="PATH", help="the program cbo (default: made by cargo build --release)")
+    parser.add_argument("--cbo", metavar="PATH", help="the program cbo (default: built by cargo build --release)")
     args = parser.parse_args()
     if args.steps < 1 or args.rounds < 1:
         sys.exit("--steps and --rounds must be at least 1.")
@@ -341,10 +341,10 @@ def main() -> None:
         allowed = sorted(os.sched_getaffinity(0))
         cores = args.threads or len(allowed)
         if not 1 <= cores <= len(allowed):
-            sys.exit(f"--threads must be between 1 and {len(allowed)}, the cores at hand.")
+            sys.exit(f"--threads must be between 1 and {len(allowed)}, the available cores.")
         os.sched_setaffinity(0, allowed[:cores])
     elif args.threads is not None:
-        sys.exit("--threads needs Linux: JAX can be held to some of the cores only there.")
+        sys.exit("--threads needs Linux: only there can JAX be held to some of the cores.")
 
     fetched, built_in = cached_images(), ROOT / "crates/cbo-problems/data"
     source = (args.data or (fetched if all(stored(fetched, name) for name in FILES) else built_in)).resolve()
@@ -362,12 +362,12 @@ def main() -> None:
     cbo = str(Path(args.cbo).resolve() if args.cbo else TARGET / "release" / "cbo")
     python = environment(TARGET / f"compare-jax-{JAX_VERSION}")
 
-    print(f"{count} training images in {source}, {size} a batch; {cores} cores, f32, best of {args.rounds} rounds")
+    print(f"{count} training images in {source}, {size} per batch; {cores} cores, f32, best of {args.rounds} rounds")
     simd = os.environ.get("CBO_SIMD", "")
     if simd:
         held = f"XLA is held to {XLA_NAMES[simd]}" if simd in XLA_NAMES else "XLA takes what there is"
         print(f"CBO_SIMD={simd} chooses the instruction set of cbo; {held}")
-    heads = f"{f's for {steps} steps':>18}{'s an epoch':>12}{'plain / it':>12}{'scanned / it':>14}"
+    heads = f"{f's for {steps} steps':>18}{'s per epoch':>12}{'plain / it':>12}{'scanned / it':>14}"
     heads += f"{'loss':>8}{'test accuracy':>15}"
     print(f"\n{'network':<10}{'program':<14}{heads}")
     with tempfile.TemporaryDirectory() as place:

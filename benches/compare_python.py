@@ -7,7 +7,7 @@ each counts.
 1. The time of a step without the objective: from the end of one call of the objective (Rastrigin's function
    in NumPy, the same for all) to the beginning of the next, the mean over a run. For pycma a step is a
    generation, `tell` and `ask`.
-2. What a vectorised NumPy objective costs a step above its own time.
+2. What a vectorised NumPy objective costs per step beyond its own time.
 3. The time of `cbo.minimize` with a built-in objective, as its caller sees it, against the `seconds` that the
    command line reports for the same run.
 
@@ -115,7 +115,7 @@ def own_time_pycma(particles: int, dim: int, steps: int) -> float:
 
 
 def above_its_own_time(particles: int, dim: int, steps: int) -> tuple[float, float]:
-    """Seconds a step of a run with a vectorised objective, and of the objective alone."""
+    """Seconds per step of a run with a vectorised objective, and of the objective alone."""
     import cbo
     import numpy as np
 
@@ -208,7 +208,7 @@ def own_times(bench: Bench, rounds: int, threads: int) -> None:
                     best[index] = min(best[index], bench(*program))
                 except subprocess.TimeoutExpired:
                     late.add(index)
-        cells = [f"over {bench.limit:.0f} s a run" if i in late else f"{1e6 * best[i]:.1f}" for i in range(4)]
+        cells = [f"over {bench.limit:.0f} s per run" if i in late else f"{1e6 * best[i]:.1f}" for i in range(4)]
         ratios = ["–" if i in late else f"{best[i] / best[0]:.0f}" for i in (2, 3)]
         print(f"| {particles} | {dim} | " + " | ".join([*cells, *ratios]) + " |", flush=True)
 
@@ -218,7 +218,7 @@ def vectorised(bench: Bench, rounds: int) -> None:
     times = [bench("above_its_own_time", particles, dim, 5000) for _ in range(rounds)]
     run, alone = (min(column) for column in zip(*times, strict=True))
     print(
-        f"\nA vectorised NumPy objective, N = {particles}, d = {dim}, microseconds a step; best of {rounds}\n"
+        f"\nA vectorised NumPy objective, N = {particles}, d = {dim}, microseconds per step; best of {rounds}\n"
     )
     print("| run | objective alone | above its own time |")
     print("|---" * 3 + "|")
@@ -226,7 +226,7 @@ def vectorised(bench: Bench, rounds: int) -> None:
 
 
 def against_the_command_line(bench: Bench, cli: str, rounds: int, threads: int) -> None:
-    print(f"\nA built-in objective, milliseconds a run; best of {rounds}\n")
+    print(f"\nA built-in objective, milliseconds per run; best of {rounds}\n")
     print("| N | d | steps | threads | cbo.minimize | command line | ratio |")
     print("|---" * 7 + "|")
     for particles, dim, steps in BUILT_IN:
@@ -250,14 +250,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--cli", metavar="PATH", help="the program cbo (default: made by cargo build --release)"
+        "--cli", metavar="PATH", help="the program cbo (default: built by cargo build --release)"
     )
     parser.add_argument(
         "--python", metavar="PATH", help="a Python that has cbo, cbx and cma (default: a fresh one)"
     )
     parser.add_argument("--rounds", type=int, default=5, help="turns of each program")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of cbo")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a run is given up")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a run is abandoned")
     parser.add_argument("--inside", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The loop in your hands: ask for points, tell their values, save the run and go on in another program."""
+"""A loop of your own: ask for points, tell their values, save the run and continue in another program."""
 
 import tempfile
 from pathlib import Path

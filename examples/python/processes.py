@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A simulator that crashes and hangs, in processes of its own: such evaluations fail, and the run goes on."""
+"""A simulator that crashes and hangs, in processes of its own: such evaluations fail, and the run continues."""
 
 import os
 import time

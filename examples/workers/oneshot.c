@@ -1,4 +1,4 @@
-/* A process an evaluation: cc -O2 -o oneshot oneshot.c
+/* One process per evaluation: cc -O2 -o oneshot oneshot.c
    cbo minimize --command "./oneshot {x}" --protocol args --dim 2 --bounds -5,5 */
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A process an evaluation, in both ways:
+"""One process per evaluation, in both ways:
 
 cbo minimize --command "python3 oneshot.py {x}" --protocol args --dim 2 --bounds -5,5
 cbo minimize --command "python3 oneshot.py" --protocol json --dim 2 --bounds -5,5

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A process an evaluation, in both ways:
+# One process per evaluation, in both ways:
 # cbo minimize --command "bash oneshot.sh {x}" --protocol args --dim 2 --bounds -5,5
 # cbo minimize --command "bash oneshot.sh" --protocol json --dim 2 --bounds -5,5
 

@@ -16,6 +16,6 @@ for line in sys.stdin:
     answer = {"id": request["id"]}
     try:
         answer["value"] = evaluate(request["x"])
-    except Exception as error:  # the point has failed, the worker lives on
+    except Exception as error:  # the point has failed, the worker continues
         answer["error"] = str(error)
     print(json.dumps(answer), flush=True)  # without the flush the answer waits in a buffer

@@ -6,7 +6,7 @@ evaluate() {
     awk 'BEGIN { for (k = 1; k < ARGC; k++) sum += (ARGV[k] - k) ^ 2; printf "%.17g\n", sum }' "$@"
 }
 
-# Requests always look like {"id":7,"x":[0.5,-1.0]}, without blanks, so they can be cut apart.
+# Requests always look like {"id":7,"x":[0.5,-1.0]}, without spaces, so they are easy to take apart.
 while IFS= read -r line; do
     id=${line#*'"id":'}
     id=${id%%,*}

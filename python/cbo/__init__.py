@@ -39,7 +39,7 @@ __all__ = [
     "torch",
 ]
 
-# Imported when they are first used: `import cbo` needs NumPy only.
+# Imported when they are first used: `import cbo` needs only NumPy.
 _LAZY = ("optuna", "plot", "scipy", "torch")
 
 

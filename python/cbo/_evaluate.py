@@ -51,24 +51,24 @@ class Evaluator:
     args : tuple, optional
         Further arguments of `fun`.
     vectorized : bool, optional
-        Whether `fun` takes many points at once. The rows are then split into one block a worker, and
-        `timeout` and `retries` hold for a block: leave it False for a function that may crash at single
+        Whether `fun` takes many points at once. The rows are then split into one block per worker, and
+        `timeout` and `retries` apply to a block: leave it False for a function that may crash at single
         points.
     workers : int, callable or executor, optional
         - 1: in this process. With `timeout` or `retries`, in one process of its own, since only a process can
           be ended.
-        - another int: so many processes, -1 for one a core. `fun` and `args` must pickle, and a script must
+        - another int: this many processes, -1 for one per core. `fun` and `args` must pickle, and a script must
           start its work under ``if __name__ == "__main__":``. A process that dies or hangs is replaced.
         - a map-like callable, called as ``workers(fun, rows)``: ``map`` of a pool of `multiprocessing` or of
           ``ray.util.multiprocessing``, for example.
         - an object with ``submit``: an executor of `concurrent.futures`, ``dask.distributed.Client``,
           ``mpi4py.futures.MPIPoolExecutor``. It is never shut down here.
     timeout : float, optional
-        Seconds that one call may take. A process that takes longer is ended with all that it started; a call
+        Seconds that one call may take. A process that takes longer is ended with everything it started; a call
         on an executor can only be abandoned, and its worker stays busy until the call ends. Not for a
         map-like callable.
     retries : int, optional
-        How often a call is repeated whose worker died or took too long. Not for a map-like callable.
+        How often a call is repeated if its worker died or took too long. Not for a map-like callable.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Evaluator:
     An exception in `fun` is raised here, with the traceback of the worker as its cause. A point without a
     value after all attempts is NaN, and is counted in `failures`.
 
-    Processes are started afresh (never forked), in about half a second, and are kept until `close`; a call
+    Processes are started fresh (never forked), in about half a second, and are kept until `close`; a call
     then costs 0.1 to 0.2 ms above that of `fun`.
 
     With Ray, pass the ``map`` of its pool, or (for `timeout` and `retries`) an object with ``submit``::
@@ -131,7 +131,7 @@ class Evaluator:
         # A copy: a call that is abandoned may look at its points long after this one has returned.
         x = np.array(x, order="C")
         if x.ndim != 2 or x.dtype.kind != "f":
-            raise ValueError(f"x = {shown(x)}: must be an array of floats with one point a row")
+            raise ValueError(f"x = {shown(x)}: must be an array of floats with one point per row")
         if not self._vectorized:
             outcomes = self._place.run(list(x))
             return np.array([math.nan if value is None else value for value in outcomes], dtype=np.float64)
@@ -143,7 +143,7 @@ class Evaluator:
         return np.concatenate(values)
 
     def close(self) -> None:
-        """Ends the processes that were started here; an executor of the user is left alone."""
+        """Ends the processes that were started here; a user's executor is left alone."""
         self._closed = True
         self._place.close()
 
@@ -209,7 +209,7 @@ class _Here:
     def run(self, tasks: list[Rows]) -> list[Outcome]:
         if self._vectorized:
             return [as_values(self._fun(block, *self._args), block) for block in tasks]
-        # A copy each, so that a function which keeps or changes its argument harms nobody.
+        # A copy each, so that a function may keep or change its argument.
         return [as_value(self._fun(x.copy(), *self._args), x) for x in tasks]
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class _Map:
         if len(returned) != len(tasks):
             raise ValueError(
                 f"workers = {shown(self._map)}: gave {len(returned)} values for {len(tasks)} calls; "
-                "it must behave as the built-in map"
+                "it must behave like the built-in map"
             )
         return [self._check(value, x) for value, x in zip(returned, tasks, strict=True)]
 
@@ -248,22 +248,22 @@ class _Map:
 
 def _check_count(workers: Any) -> int:
     hint = (
-        "an executor has submit; of a pool pass its map method"
+        "an executor has submit; for a pool pass its map method"
         if hasattr(workers, "map")
         else "or an executor"
     )
     if isinstance(workers, bool):
         raise TypeError(
-            f"workers = {workers}: must be a number of processes, -1 for one a core, a map, {hint}"
+            f"workers = {workers}: must be a number of processes, -1 for one per core, a map, {hint}"
         )
     try:
         count = operator.index(workers)
     except TypeError:
         raise TypeError(
-            f"workers = {shown(workers)}: must be a number of processes, -1 for one a core, a map, {hint}"
+            f"workers = {shown(workers)}: must be a number of processes, -1 for one per core, a map, {hint}"
         ) from None
     if count < -1 or count == 0:
-        raise ValueError(f"workers = {count}: must be at least 1, or -1 for one a core")
+        raise ValueError(f"workers = {count}: must be at least 1, or -1 for one per core")
     return cores() if count == -1 else count
 
 

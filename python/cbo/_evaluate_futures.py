@@ -25,7 +25,7 @@ from cbo._evaluate_values import (
 
 
 class Executor(Protocol):
-    """What is needed of an executor; `concurrent.futures`, Dask and mpi4py all have it."""
+    """What an executor must have; `concurrent.futures`, Dask and mpi4py all have it."""
 
     def submit(self, fn: Any, /, *args: Any) -> Any:
         """Starts a call; the future has ``add_done_callback``, ``result`` and ``cancel``."""
@@ -48,7 +48,7 @@ class Futures:
         retries: int,
         failures: Failures,
     ) -> None:
-        # Dask pickles more than most; it is asked only when it gets there.
+        # Dask pickles more than most, so this is left to it.
         library = type(executor).__module__.partition(".")[0]
         if isinstance(executor, concurrent.futures.ProcessPoolExecutor):
             check_picklable(fun, args)
@@ -59,7 +59,7 @@ class Futures:
         self._check = as_values if vectorized else as_value
         self._executor = executor
         # Dask takes equal calls for one call, unless told that the function is not pure: a retry would be
-        # none.
+        # no new call.
         self._dask = library == "distributed"
         self._extra: dict[str, Any] = {"pure": False} if self._dask else {}
         self._timeout = timeout
@@ -71,7 +71,7 @@ class Futures:
         self._stuck: dict[int, Any] = {}
 
     def width(self) -> int:
-        """How many calls can run at the same time, as far as the executor tells."""
+        """How many calls can run at the same time, as far as the executor says."""
         if self._dask:
             threads: dict[str, int] = cast(Any, self._executor).nthreads()
             return max(1, sum(threads.values()))
@@ -158,12 +158,12 @@ class Futures:
     def _broken(self) -> RuntimeError:
         return RuntimeError(
             f"workers = {type(self._executor).__name__}: it broke as a whole when one of its workers died; "
-            "workers=N (processes) replaces a dead worker and goes on"
+            "workers=N (processes) replaces a dead worker and continues"
         )
 
 
 def _worker_died(error: Exception) -> bool:
-    """Whether the exception tells of a lost worker of Dask or Ray; by name, as neither need be installed."""
+    """Whether the exception means a lost worker of Dask or Ray; by type name, as neither need be installed."""
     kind = type(error)
     library = kind.__module__.partition(".")[0]
     return (library, kind.__name__) in (("distributed", "KilledWorker"), ("ray", "WorkerCrashedError"))

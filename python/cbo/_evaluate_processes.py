@@ -1,4 +1,4 @@
-"""Worker processes of our own: one pipe each, so that one that dies or hangs is replaced, others unharmed."""
+"""Worker processes of our own: one pipe each, so that one that dies or hangs can be replaced alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 from cbo._evaluate_values import Batch, Failures, Outcome, Rows, shown
 from cbo._evaluate_worker import RemoteTraceback, serve
 
-# Never fork: the engine and NumPy have threads, whose locks a forked child may find taken for ever.
+# Never fork: the engine and NumPy have threads, whose locks a forked child may find held for ever.
 _CONTEXT = multiprocessing.get_context("spawn")
 
-# Workers that fail to start one after the other, once the first ones were fine.
+# How many workers may fail to start in a row, once the first ones were fine.
 _MOST_FALSE_STARTS = 3
 
 _SECONDS_TO_LEAVE = 1.0
@@ -32,7 +32,7 @@ class _Worker:
     def __init__(self) -> None:
         self.pipe, other_end = _CONTEXT.Pipe()
         self.process = _CONTEXT.Process(target=serve, args=(other_end,), name="cbo-worker", daemon=True)
-        # Ctrl-C is ours to handle, from the first moment of the process on.
+        # Ctrl-C is ours to handle, from the first moment of the process.
         with _no_interrupt():
             self.process.start()
         # Only the process may hold its end, so that its death shows as the end of the pipe.
@@ -48,14 +48,14 @@ class _Worker:
     def kill(self) -> str:
         """Ends the process and what it started; says how it ended."""
         if os.name == "posix" and self.process.pid is not None:
-            # No group of that number yet: the process is still starting and has started nothing itself.
+            # No such group yet: the process is still starting and has started nothing itself.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         return self.reap()
 
     def reap(self) -> str:
-        """Collects an ended process, so that no zombie stays; says how it ended."""
+        """Collects an ended process, so that no zombie remains; says how it ended."""
         self.process.join(_SECONDS_TO_LEAVE)
         code = self.process.exitcode
         self.pipe.close()

@@ -1,4 +1,4 @@
-"""What comes back from an objective, and the books of a batch of calls: shared by all ways to evaluate."""
+"""What an objective returns, and the record of a batch of calls: shared by all ways to evaluate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows: TypeAlias = NDArray[np.floating[Any]]
-"""Points, one a row, in the precision of the run."""
+"""Points, one per row, in the precision of the run."""
 
 Outcome: TypeAlias = "float | NDArray[np.float64] | None"
 """The value of a point, the values of a block of points, or None when every attempt failed."""
@@ -70,7 +70,7 @@ def as_value(returned: Any, x: Rows) -> float:
         return float(returned)
     wanted = f"at x = {shown(x.tolist())} it must return one real number"
     array = _reals(returned, f"{wanted} (is a return missing?)" if returned is None else wanted)
-    # An array of one number is let through, as scipy does.
+    # An array of one number is accepted, as in scipy.
     if array.size != 1:
         message = (
             f"fun returned {_described(returned)}; {wanted} (for many points at once set vectorized=True)"

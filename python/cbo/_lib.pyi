@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 __version__: str
 
+class NoFiniteEnergy(RuntimeError):
+    """No particle of a step has a finite energy."""
+
 class Problem:
     """A built-in benchmark function in a number of dimensions."""
 

@@ -76,28 +76,28 @@ def minimize(
     particles : int, optional
         Number of particles.
     max_evaluations : int, optional
-        Stop before more evaluations than this are spent. (See `cbo.OptimizeResult` for ``steps`` and other
-        ends.)
+        Stop before more evaluations than this are spent. (`options` have ``steps`` and other
+        limits.)
     seed : int, optional
-        Seed of everything random. Without it one is drawn, and told in the result.
+        Seed of everything random. Without it one is drawn and given in the result.
     vectorized : bool, optional
         Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,).
-        The points are a read-only view of the engine's memory: copy what is to be kept. (Keeping it is safe,
+        The points are a read-only view of the engine's memory: copy what you want to keep. (Keeping it is safe,
         but then the run copies.)
     workers : int, callable or executor, optional
-        Where `fun` is evaluated: so many processes (-1: one a core), a map-like callable, or an object with
+        Where `fun` is evaluated: this many processes (-1: one per core), a map-like callable, or an object with
         ``submit``. The result does not depend on it.
     timeout : float, optional
-        Seconds that one evaluation may take elsewhere; then it has failed.
+        Seconds that one evaluation by a worker may take; then it counts as failed.
     retries : int, optional
-        How often an evaluation is repeated whose worker died or took too long.
+        How often an evaluation is repeated if its worker died or took too long.
     callback : callable, optional
         Called after each step with an `OptimizeResult` of the run so far. The run stops if it raises
         StopIteration or returns True.
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
+        Settings of the engine: ``method, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
         freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 
@@ -173,10 +173,10 @@ def minimize(
                     _own_points(place), dim, settings, args=(), vectorized=True, convert=convert, **listeners
                 )
             lost = place.failures.lost
-    except RuntimeError as error:
+    except _lib.NoFiniteEnergy as error:
         # Whoever reads that no particle has a value should learn that it was the workers who failed.
-        if place is not None and place.failures.lost and "finite energy" in str(error):
-            raise RuntimeError(f"{error}; the last failure: {place.failures.messages[-1]}") from error
+        if place is not None and place.failures.lost:
+            raise _lib.NoFiniteEnergy(f"{error}; the last failure: {place.failures.messages[-1]}") from error
         raise
     except KeyboardInterrupt as interrupt:
         found = getattr(interrupt, "result", None)

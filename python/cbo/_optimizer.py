@@ -1,4 +1,4 @@
-"""``cbo.Optimizer``: the same run with the loop in your hands."""
+"""``cbo.Optimizer``: the same run, with a loop of your own."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Optimizer:
 
     @property
     def stop(self) -> str:
-        """Why the run has ended (see `cbo.OptimizeResult`); empty while it goes on."""
+        """Why the run has ended (see `cbo.OptimizeResult`); empty while it is running."""
         return self._run.stopped or ""
 
     @property
@@ -97,7 +97,7 @@ class Optimizer:
         return self._run.stopped is not None
 
     def ask(self) -> NDArray[Any]:
-        """The points of this step that have no value yet, one a row, in an array of your own.
+        """The points of this step that have no value yet, one per row, in an array of your own.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Optimizer:
 
     def _points(self) -> NDArray[Any]:
         if self._asked is None:
-            raise RuntimeError("tell before ask: there are no points that wait for values")
+            raise RuntimeError("tell before ask: no points are waiting for values")
         return self._asked
 
     def _check_alive(self) -> None:
@@ -140,7 +140,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If a point was not asked for, or was told another value before. Nothing is taken then.
+            If a point was not asked for, or was told another value before. Then no values are taken.
         RuntimeError
             If nothing was asked for, or if no point of the step has a finite value.
         """
@@ -170,7 +170,7 @@ class Optimizer:
         return np.ascontiguousarray(given, dtype=self._points().dtype), values
 
     def _find(self, points: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Where the points stand. Equal points take their values one after the other."""
+        """The places of the points. Equal points take their values one after the other."""
         if self._places is None:
             self._places = defaultdict(list)
             for place, row in enumerate(self._points()):
@@ -191,7 +191,7 @@ class Optimizer:
                 if not same:
                     before = float(told[places[0]])
                     raise ValueError(
-                        f"x[{index}] has the value {before} already, and is now told {float(value)}"
+                        f"x[{index}] already has the value {before}, and is now told {float(value)}"
                     )
                 free = same
             found.append(free[0])
@@ -209,7 +209,7 @@ class Optimizer:
     def result(self) -> OptimizeResult:
         """What the run has found so far.
 
-        Values of a step count when all of them are told. ``success`` and ``stop`` tell whether it is over.
+        Values of a step count when all of them are told. ``success`` and ``stop`` say whether it is over.
         """
         raw = self._run.result()
         if raw["nfev"] == 0:
@@ -221,10 +221,10 @@ class Optimizer:
         return result_of(raw, self._settings["seed"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the whole state to a file, from which `load` goes on bit by bit.
+        """Writes the whole state to a file, from which `load` continues bit for bit.
 
-        The file is complete or not there: an interrupted save leaves the one before. Values told of an
-        unfinished step are in it.
+        The file is complete or absent: an interrupted save leaves the previous one. It includes the values told
+        for an unfinished step.
 
         Examples
         --------
@@ -243,7 +243,7 @@ class Optimizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
-        """Goes on where `save` was called.
+        """Continues where `save` was called.
 
         Raises
         ------

@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 class Options(TypedDict, total=False):
     """Settings of the engine. What is left out has the engine's default; ``None`` turns off what can be off.
 
-    ``lambda`` is a word of Python: write ``lambda_``, or pass ``**{"lambda": 1.0}``.
+    ``lambda`` is a Python keyword: write ``lambda_``, or pass ``**{"lambda": 1.0}``.
     """
 
+    method: str
+    """Dynamics: ``"cbo"``, or ``"memory[:NAME=VALUE,...]"``, particles that remember their best points."""
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str
@@ -39,25 +41,25 @@ class Options(TypedDict, total=False):
     freeze: ArrayLike | Literal["minimiser"] | None
     """A consensus point that does not move, for tests of the theory."""
     bound_handling: Literal["reflect", "clip", "none"]
-    """What happens at the bounds; with ``"none"`` they serve for the start only."""
+    """What happens at the bounds; with ``"none"`` they are used only for the start."""
     epoch_steps: int | None
     """Steps in an epoch; one round of particle batches if ``None``."""
     reduction: str | None
     """Shrinks the swarm with its variance, once an epoch: ``"on"``, ``"STRENGTH,LEAST"`` or ``None``."""
     steps: int | None
-    """Stop after so many steps."""
+    """Stop after this many steps."""
     time: float | None
     """Stop at this time of the dynamics, a multiple of dt."""
     max_seconds: float | None
-    """Stop after so many seconds."""
+    """Stop after this many seconds."""
     target: float | None
     """Stop when a value this low is found."""
     diameter: float | None
     """Stop when the swarm is smaller than this, in the maximum norm."""
     stagnation: int | None
-    """Stop when the best value did not improve over so many steps."""
+    """Stop when the best value has not improved for this many steps."""
     threads: int
-    """Threads of the engine; 0 for one a core. The result does not depend on it."""
+    """Threads of the engine; 0 for one per core. The result does not depend on it."""
     strict: bool
     """Makes the first failed evaluation (NaN) an error."""
     precision: Literal["f32", "f64"]
@@ -67,7 +69,7 @@ class Options(TypedDict, total=False):
 def checked(options: Mapping[str, Any], *others: str) -> dict[str, Any]:
     """The options by their names, or a TypeError that knows the nearest one.
 
-    ``others`` are keywords that the caller takes besides, so that they can be suggested.
+    ``others`` are further keywords of the caller, so that they can be suggested.
     """
     known = Options.__annotations__
     found: dict[str, Any] = {}
@@ -79,6 +81,6 @@ def checked(options: Mapping[str, Any], *others: str) -> dict[str, Any]:
             raise TypeError(f"unknown keyword {name!r}; {hint}")
         if own in found:
             raise TypeError("lambda is given twice, as 'lambda' and as 'lambda_'")
-        # The engine reads numbers of Python; those of NumPy may be arrays of no dimension.
+        # The engine reads Python numbers; NumPy's may be arrays of dimension 0.
         found[own] = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     return found

@@ -1,4 +1,4 @@
-"""The result of a run: attributes and a dictionary at once, as scipy's."""
+"""The result of a run: attributes and a dictionary at once, like scipy's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDINGS: dict[str, tuple[int, str]] = {
     "evaluations": (1, "The evaluations allowed are spent."),
     "seconds": (1, "The time allowed is up."),
     "interrupt": (2, "The run was interrupted."),
-    "": (3, "The run goes on."),
+    "": (3, "The run is not over."),
     "observer": (99, "The callback stopped the run."),
 }
 
@@ -87,11 +87,11 @@ class OptimizeResult(AttributeDict):
         The same in words.
     stop : str
         Why the run ended: ``target``, ``diameter``, ``stagnation``, ``steps``, ``evaluations``, ``seconds``,
-        ``observer`` (the callback) or ``interrupt``; empty while it goes on.
+        ``observer`` (the callback) or ``interrupt``; empty while it is running.
     consensus : ndarray
         The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated).
     population, population_energies : ndarray
-        The swarm at the end, one particle a row (read-only), and the energies; NaN for particles that the
+        The swarm at the end, one particle per row (read-only), and the energies; NaN for particles that the
         last step did not evaluate.
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
@@ -136,7 +136,7 @@ class OptimizeResult(AttributeDict):
     seconds: float
 
     def copy(self) -> OptimizeResult:
-        """A copy, of which the arrays are shared."""
+        """A copy that shares the arrays."""
         return OptimizeResult(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -156,7 +156,7 @@ _FIRST = ("message", "success", "status", "stop", "fun", "x", "nit", "nfev")
 
 
 def result_of(raw: dict[str, Any], seed: int) -> OptimizeResult:
-    """The result from what the engine tells."""
+    """The result from what the engine reports."""
     status, message = _ENDINGS[raw["stop"]]
     entries = {**raw, "success": status == 0, "status": status, "message": message, "seed": seed}
     return OptimizeResult({name: entries.pop(name) for name in _FIRST} | entries)

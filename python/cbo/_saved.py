@@ -57,7 +57,7 @@ def unpack(data: bytes) -> Saved:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes a file beside the old one and lets it take its place: whoever reads finds either, whole."""
+    """Writes a file beside the old one and then replaces it: a reader finds one or the other, whole."""
     handle, name = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -69,7 +69,7 @@ def write(path: Path, data: bytes) -> None:
         os.unlink(name)
         raise
     if os.name == "posix":
-        # The new name is safe only when the folder is written, too.
+        # The new name is safe only when the folder is written too.
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -51,7 +51,7 @@ def _pairs(bounds: Any, dim: int | None) -> Array:
 
 
 def read_bounds(bounds: Any, dim: int | None) -> Array:
-    """Bounds as scipy takes them, as an array of shape (d, 2); ``dim`` if something else tells it."""
+    """Bounds as scipy takes them, as an array of shape (d, 2); ``dim`` if it is known otherwise."""
     pairs = _pairs(bounds, dim)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
         raise ValueError(
@@ -112,12 +112,12 @@ def settle(
     spread: Any,
     settings: dict[str, Any],
 ) -> int:
-    """Completes ``settings`` by bounds and start, and returns the dimension."""
+    """Adds bounds and start to ``settings``, and returns the dimension."""
     start = None
     if x0 is not None:
         start = np.atleast_1d(numbers("x0", x0))
         if start.ndim > 2 or start.size == 0:
-            raise ValueError(f"x0 has the shape {start.shape}: give one point (d,) or one a particle (N, d)")
+            raise ValueError(f"x0 has the shape {start.shape}: give one point (d,) or one per particle (N, d)")
         if "init" in settings:
             raise ValueError("init and x0 both say where the particles start; give one of them")
     elif spread is not None:
@@ -159,7 +159,7 @@ def _check_memory(dim: int, settings: dict[str, Any]) -> None:
     if needed > free:
         raise MemoryError(
             f"particles = {particles}: the swarm needs {needed / 2**30:.1f} GiB of memory, "
-            f"and {free / 2**30:.1f} are free; use fewer, or precision='f32'"
+            f"and {free / 2**30:.1f} GiB is free; use fewer, or precision='f32'"
         )
 
 

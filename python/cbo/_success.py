@@ -71,7 +71,7 @@ def wilson(successes: int, runs: int) -> tuple[float, float]:
     rate = successes / runs
     centre, scale = rate + z * z / (2 * runs), 1 + z * z / runs
     half = z * math.sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs))
-    # At the ends the interval ends exactly, whatever the rounding.
+    # At 0 and 1 the interval ends exactly, whatever the rounding.
     low = 0.0 if successes == 0 else (centre - half) / scale
     high = 1.0 if successes == runs else (centre + half) / scale
     return low, high
@@ -96,7 +96,7 @@ def success_rate(
 ) -> SuccessRate:
     """Measures how often a minimum is found, over runs with different seeds.
 
-    A run is a success if its best point lies nearer than `tolerance` to a minimiser, in the maximum norm, or,
+    A run is a success if its best point is closer than `tolerance` to a minimiser, in the maximum norm, or,
     where only the `minimum` is given, if its best value lies less than `tolerance` above it.
 
     Parameters

@@ -1,4 +1,4 @@
-"""``cbo.theory``: what the paper's theorem says of a setting."""
+"""``cbo.theory``: what the paper's theorem says about a setting."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def theory(
     problem : Problem
         A built-in problem.
     tau : float, optional
-        The part of the rate that is given away, between 0 and 1.
+        The fraction of the rate that is given away, between 0 and 1.
     epsilon, epsilon_ratio : float, optional
-        The accuracy, or the accuracy as a part of V_0.
+        The accuracy, or the accuracy as a fraction of V_0.
     c : float, optional
         The constant c of the mass bound; the best one if left out.
     r0 : float or "auto", optional

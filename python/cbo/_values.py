@@ -1,4 +1,4 @@
-"""What an objective returned, checked: called for all that is not plainly a float or an array of floats."""
+"""Checks what an objective returned, if it is not plainly a float or an array of floats."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _real(result: Any, step: int, row: int | None, right: str) -> NDArray[np.flo
     try:
         array = np.asarray(result)
         if array.dtype == object and result is not None:
-            # Exact fractions and the like; None within a list is no number, though NumPy makes it NaN.
+            # Exact fractions and the like; None within a list is not a number, though NumPy makes it NaN.
             if any(not isinstance(item, numbers.Real) for item in array.ravel()):
                 raise problem
             array = array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Consensus-based optimization as a sampler of optuna.
+"""Consensus-based optimization as an optuna sampler.
 
 >>> import optuna
 >>> import cbo.optuna
@@ -51,7 +51,7 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
         Seed of the swarm and of the independent sampler.
     independent_sampler : optuna.samplers.BaseSampler, optional
         For what is not a coordinate of the swarm: categorical parameters, parameters that only some trials
-        have, and all parameters until a first trial has told which there are. ``RandomSampler`` by default.
+        have, and all parameters until a first trial has shown which there are. ``RandomSampler`` by default.
     **options
         Settings of the engine, as for `cbo.minimize`: ``sigma``, ``alpha`` and so on.
 
@@ -60,13 +60,13 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
     Floats and ints are coordinates, with ``log`` on a logarithmic scale and with ``step`` in equal shares.
 
     The storage of the study remembers the settings and, for each trial, which particle it is. From these and
-    the values of the trials the swarm is computed anew, so a study can be loaded in another process, or be
-    shared by several processes, and goes on as if nothing had happened (with the same version of this
+    the values of the trials the swarm is recomputed, so a study can be loaded in another process, or be
+    shared by several processes, and continues as if nothing had happened (with the same version of this
     package; another version starts a fresh swarm).
 
     Trials that failed, were pruned or returned NaN have no weight in the swarm. A trial that asks for a point
-    while the last ones of a generation still run gets a point that runs already, so that a trial that never
-    ends (its process was killed, say) does not hold up the study. The first value of a point counts.
+    while the last ones of a generation still run gets a point that is already running, so that a trial that
+    never ends (its process was killed, say) does not hold up the study. The first value of a point counts.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
         """The parameters of a particle that waits for its value."""
         if len(study.directions) > 1:
             raise ValueError(f"directions = {study.directions}: CboSampler takes studies with one objective")
-        # A trial with values of the user would be another point than the particle it stands for.
+        # A trial with the user's values would not be the point of the particle it stands for.
         if not search_space or "fixed_params" in trial.system_attrs:
             return {}
         with self._lock:

@@ -86,8 +86,8 @@ def swarm(
     run : OptimizeResult or Optimizer
         The run.
     fun : callable, optional
-        The function of one point, to be drawn as a curve or as contours below the swarm. A problem is known
-        by itself.
+        The function of one point, to be drawn as a curve or as contours below the swarm. Not needed
+        for a problem.
     bounds : sequence of (low, high), optional
         What is shown; the domain of a problem, or where the particles are, if left out.
     ax : matplotlib axes, optional

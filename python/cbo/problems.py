@@ -1,7 +1,7 @@
 """Built-in benchmark functions, evaluated in Rust: ``cbo.problems.rastrigin(20)``.
 
 Every function is an attribute of this module; `names` lists them. A problem can be called with a point or
-with rows, and handed to `cbo.minimize`, which then works without the interpreter.
+with rows, and passed to `cbo.minimize`, which then works without the interpreter.
 
 Examples
 --------
@@ -45,7 +45,7 @@ class Family:
     Parameters
     ----------
     dim : int, optional
-        Number of coordinates; functions that have only one dimension need none.
+        Number of coordinates; functions of a fixed dimension do not need it.
     shift : float, sequence or "random", optional
         Moves the minimiser: by one number, by one for each coordinate, or to a random place that belongs to
         `seed`.

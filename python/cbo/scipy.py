@@ -74,7 +74,7 @@ def method(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        With all that `cbo.minimize` tells.
+        With everything that `cbo.minimize` returns.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def method(
         )
     for name, value in (("jac", jac), ("hess", hess), ("hessp", hessp)):
         if value is not None and value is not False:
-            # The caller of scipy.optimize.minimize, two frames up, is who should see it.
+            # The caller of scipy.optimize.minimize, two frames up, should see it.
             message = f"cbo.scipy.method does not use derivatives ({name})."
             warnings.warn(message, RuntimeWarning, stacklevel=3)
     start = np.asarray(x0)
@@ -101,7 +101,7 @@ def method(
     for name, own, value in limits:
         if value is not None and options.setdefault(own, value) != value:
             raise ValueError(
-                f"{name} = {value}: {own} = {options[own]} is given too and means the same; give one of them"
+                f"{name} = {value}: {own} = {options[own]} is also given and means the same; give one of them"
             )
     result = _minimize.minimize(
         fun,

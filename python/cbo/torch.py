@@ -33,7 +33,7 @@ def minimize(
     ----------
     module : torch.nn.Module
         What is trained. Its parameters are overwritten during the run, on the device where they are; at the
-        end, also by an exception or Ctrl-C, they are the best ones found, or the first ones if nothing was
+        end, even after an exception or Ctrl-C, they are the best ones found, or the first ones if nothing was
         found.
     loss : callable
         ``loss(module) -> float`` or a tensor of one number. Called without gradients, once for each particle
@@ -91,7 +91,7 @@ def minimize(
         flat.write(x)
         returned = loss(module)
         found = returned.item() if hasattr(returned, "item") else returned
-        # What is no number is for the engine to refuse.
+        # The engine refuses what is not a number.
         if isinstance(found, numbers.Real) and found < least:
             best, least = x.copy(), float(found)
         return found

@@ -6,7 +6,9 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{CboConfig, EvalError, Grouping, Objective, Observer, Rows, SolveError, StepContext, StepReport, solve};
+use cbo::{
+    CboConfig, EvalError, Grouping, Objective, Observer, Rows, RunReport, SolveError, StepContext, StepReport, solve,
+};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the signals.
+/// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long a run may take to end after its step; then it is cut off within it.
@@ -31,7 +33,7 @@ pub struct Brake {
 }
 
 impl Brake {
-    /// After the step, and within it if that takes longer than we have patience.
+    /// After the step, and within it if that takes too long.
     pub fn pull(&self, since: Instant) {
         self.soon.store(true, Relaxed);
         self.now.fetch_or(since.elapsed() > PATIENCE, Relaxed);
@@ -88,9 +90,9 @@ struct Remote<'a, T> {
 impl<T: Number> Observer<T> for Remote<'_, T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         let _ = self.watch.observe(step);
-        self.gauge.step.store(step.step, Relaxed);
-        self.gauge.evaluations.store(step.evaluations, Relaxed);
-        self.gauge.best.store(step.best.value.to_bits(), Relaxed);
+        self.gauge.step.store(step.step(), Relaxed);
+        self.gauge.evaluations.store(step.evaluations(), Relaxed);
+        self.gauge.best.store(step.best().value.to_bits(), Relaxed);
         let stopped = self.back.as_ref().is_some_and(|back| {
             let sent = self.out.send(Moment::new(self.watch, step));
             sent.is_err() || back.recv().unwrap_or(true)
@@ -150,7 +152,7 @@ where
                 listeners.progress(gauge.step.load(Relaxed), best, gauge.evaluations.load(Relaxed))
             });
             if done {
-                // Too late to end the run, but not to be heard.
+                // Too late to end the run, but not too late to be raised.
                 failure = failure.take().or(told.err().map(|error| (error, Instant::now())));
                 break;
             }
@@ -168,13 +170,13 @@ where
         Ok(Ok(report)) => Some(report),
         Ok(Err(SolveError::Evaluation { .. })) if failure.is_some() => None,
         Ok(Err(error)) => return Err(failure.map_or_else(|| errors::of_run(&error), |(error, _)| error)),
-        Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a defect of cbo, please report it")),
+        Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
     };
     if let Some(report) = &report {
         watch.finish(report);
     }
-    let stop = report.as_ref().map_or("observer", |report| report.stop.name());
-    let population = report.map(|report| (report.ensemble, report.energies));
+    let stop = report.as_ref().map_or("observer", |report| report.stop().name());
+    let population = report.map(RunReport::into_population);
     let Some((error, _)) = failure else { return watch.result(py, stop, population) };
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         error.value(py).setattr("result", watch.result(py, "interrupt", population)?)?;

@@ -1,4 +1,4 @@
-//! Runs of a function of Python: the loop on the calling thread, the interpreter released while the engine works.
+//! Runs of a Python function: the loop on the calling thread, the interpreter released while the engine works.
 
 use crate::errors;
 use crate::function::{Fate, Function};
@@ -41,12 +41,12 @@ impl<'py> Listeners<'py> {
         self.callback.is_some()
     }
 
-    /// Calls back; tells whether to stop.
+    /// Calls back; says whether to stop.
     pub fn step<T: Number>(&self, py: Python<'py>, moment: Moment<T>) -> PyResult<bool> {
         self.callback.as_ref().map_or(Ok(false), |callback| callback.call1((moment.dict(py)?,))?.is_truthy())
     }
 
-    /// Shows progress, if the last time is long enough ago.
+    /// Shows progress, if the last time was long enough ago.
     pub fn progress(&mut self, step: u64, best: f64, evaluations: u64) -> PyResult<()> {
         let Some(progress) = self.progress.as_ref().filter(|_| self.shown.elapsed() >= PROGRESS) else { return Ok(()) };
         self.shown = Instant::now();
@@ -54,7 +54,7 @@ impl<'py> Listeners<'py> {
     }
 }
 
-/// Minimises a function of Python: what the run found, as a dictionary. A KeyboardInterrupt carries it as `result`.
+/// Minimises a Python function: what the run found, as a dictionary. A KeyboardInterrupt carries it as `result`.
 #[pyfunction]
 #[pyo3(signature = (fun, dim, settings, *, args, vectorized, convert, callback=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords, given by name by one caller")]
@@ -89,15 +89,10 @@ fn run<'py, T: Number>(
     let mut run = py.detach(|| AskTell::<T>::new(config, dim)).map_err(|e| errors::of_run(&e))?;
     let outcome = follow(py, config, dim, &mut run, &mut function, &mut listeners, &mut watch);
     match outcome {
-        Ok((stop, report)) => watch.result(py, stop.name(), Some((report.ensemble, report.energies))),
+        Ok((stop, report)) => watch.result(py, stop.name(), Some(report.into_population())),
         Err(Ended { error, kept }) => {
             if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                let mut report = run.report();
-                if !run.told() {
-                    // The points are those of the step that was interrupted, and nobody knows their energies.
-                    report.energies.fill(T::from_f64(f64::NAN));
-                }
-                let result = watch.result(py, "interrupt", Some((report.ensemble, report.energies)))?;
+                let result = watch.result(py, "interrupt", Some(run.report().into_population()))?;
                 error.value(py).setattr("result", result)?;
             }
             if kept {
@@ -157,14 +152,9 @@ fn follow<'py, T: Number>(
             break reason;
         }
     };
-    // The engine's own loop ends with the consensus point, too.
-    let mut report = run.report();
-    let value = function.energy(report.steps, &report.consensus.x)?.to_f64();
-    report.consensus.value = value;
-    report.evaluations += 1;
-    if config.freeze.is_none() && value < report.best.value {
-        report.best = report.consensus.clone();
-    }
+    // The engine's own loop ends with the consensus point too.
+    let value = function.energy(run.step(), &run.consensus())?.to_f64();
+    let report = run.report_with_consensus(value);
     watch.finish(&report);
     Ok((stop, report))
 }

@@ -1,10 +1,21 @@
-//! Errors of the engine as exceptions of Python.
+//! Errors of the engine as Python exceptions.
 
 use cbo::{ConfigError, SolveError, StateError};
 use cbo_lab::theory::TheoryError;
 use cbo_problems::ProblemError;
-use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::{PyErr, create_exception};
+use std::error::Error;
+
+create_exception!(cbo._lib, NoFiniteEnergy, PyRuntimeError, "No particle of a step has a finite energy.");
+
+/// An error and its causes in one sentence.
+pub fn told(error: &dyn Error) -> String {
+    std::iter::successors(Some(error), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
 
 /// The name of a setting in Python.
 fn keyword(field: &str) -> String {
@@ -15,23 +26,29 @@ fn setting(error: &ConfigError) -> PyErr {
     PyValueError::new_err(format!("{} = {}: {}", keyword(error.field), error.value, error.remedy))
 }
 
-/// A run that could not begin or go on.
+/// A run that could not begin or continue.
 pub fn of_run(error: &SolveError) -> PyErr {
     match error {
         SolveError::Config(error) => setting(error),
-        SolveError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyRuntimeError::new_err(error.to_string()),
+        SolveError::Memory { .. } => PyMemoryError::new_err(told(error)),
+        SolveError::NoFiniteEnergy { .. } => NoFiniteEnergy::new_err(told(error)),
+        _ => PyRuntimeError::new_err(told(error)),
     }
 }
 
 /// A state that cannot be read.
 pub fn of_state(error: &StateError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(told(error))
 }
 
 /// A problem that cannot be built.
 pub fn of_problem(error: &ProblemError) -> PyErr {
-    PyValueError::new_err(error.to_string().replace("`cbo list` shows all", "cbo.problems.names() lists all"))
+    let end = match error {
+        ProblemError::UnknownFunction { nearest: Some(_), .. } => " cbo.problems.names() lists all",
+        ProblemError::UnknownFunction { nearest: None, .. } => "; cbo.problems.names() lists all",
+        _ => "",
+    };
+    PyValueError::new_err(told(error) + end)
 }
 
 /// A setting that the theorem does not admit.

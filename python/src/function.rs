@@ -1,4 +1,4 @@
-//! A function of Python as the engine's objective: points in, energies out, and what came back checked.
+//! A Python function as the engine's objective: points in, energies out, and what came back checked.
 
 use crate::settings::Number;
 use crate::view::{self, Keeper};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the signals.
+/// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A function with its further arguments.
@@ -51,7 +51,7 @@ impl<'py> Function<'py> {
         self.copies = true;
     }
 
-    /// Runs the handlers of signals that came in, seldom enough to cost nothing.
+    /// Runs the handlers of signals that came in, rarely enough to cost nothing.
     pub fn poll(&mut self) -> PyResult<()> {
         if self.looked.elapsed() >= POLL {
             self.looked = Instant::now();
@@ -69,7 +69,7 @@ impl<'py> Function<'py> {
             return (self.own_array(rows, dim).and_then(|points| self.together(step, &points, out)), Fate::Gone);
         }
         // SAFETY: `Fate::Kept` is returned if the view outlives this call; the driver then surrenders the owner of the rows
-        // before it goes on.
+        // before it continues.
         let points = match unsafe { view::read_only(&self.keeper, rows, dim) } {
             Ok(points) => points,
             Err(error) => return (Err(error), Fate::Gone),

@@ -27,6 +27,7 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
         return Err(PyImportError::new_err(message));
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("NoFiniteEnergy", module.py().get_type::<errors::NoFiniteEnergy>())?;
     module.add_class::<problem::Problem>()?;
     module.add_class::<optimizer::Run>()?;
     module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;

@@ -30,13 +30,9 @@ impl<T: Number> State<T> {
         self.run.tell(&energies, &mut self.watch)
     }
 
-    /// A copy of what there is to tell.
+    /// A copy of what there is to report.
     fn summary(&self) -> Summary<T> {
-        let mut report = self.run.report();
-        if !self.run.told() {
-            // The positions are already those of the next step.
-            report.energies.fill(T::from_f64(f64::NAN));
-        }
+        let report = self.run.report();
         let mut watch = self.watch.clone();
         watch.finish(&report);
         Summary { watch, report, stop: self.run.stopped() }
@@ -53,7 +49,7 @@ struct Summary<T> {
 impl<T: Number> Summary<T> {
     fn dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let stop = self.stop.map_or("", StopReason::name);
-        self.watch.result(py, stop, Some((self.report.ensemble, self.report.energies)))
+        self.watch.result(py, stop, Some(self.report.into_population()))
     }
 }
 
@@ -99,7 +95,7 @@ impl Run {
         Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
     }
 
-    /// Goes on from the bytes of `save`.
+    /// Continues from the bytes of `save`.
     #[staticmethod]
     fn load(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, state: &[u8]) -> PyResult<Self> {
         let (config, precision) = settings::read(settings)?;

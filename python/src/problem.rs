@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// More coordinates than this are a slip of the keyboard, and would not fit into memory; a rotation squares them.
+/// More coordinates than this are a mistake, and would not fit into memory; a rotation squares them.
 const MOST_DIMS: u64 = 10_000_000;
 const MOST_ROTATED: u64 = 5_000;
 
@@ -125,7 +125,7 @@ impl Problem {
         self.inner.minimum()
     }
 
-    /// Where the least value is taken: a point a row.
+    /// Where the least value is taken: one point per row.
     #[getter]
     fn minimisers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let points = self.inner.minimisers();
@@ -180,7 +180,7 @@ impl Problem {
         let slice = rows.as_slice()?;
         let outcome =
             py.detach(|| self.inner.energies(StepContext::default(), Rows::new(slice, self.inner.dim()), &mut values));
-        outcome.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        outcome.map_err(|e| PyRuntimeError::new_err(errors::told(&e)))?;
         Ok(PyArray1::from_vec(py, values))
     }
 }

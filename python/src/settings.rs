@@ -1,4 +1,4 @@
-//! Settings: a dictionary of Python as the configuration of the engine.
+//! Settings: a Python dictionary as the configuration of the engine.
 
 use crate::errors;
 use cbo::{CboConfig, Coordinates, InitialLaw, Reduction, TextError};
@@ -43,7 +43,7 @@ fn is_text(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>()
 }
 
-/// Any number of Python or NumPy, but no text and no truth value.
+/// Any number of Python or NumPy, but not a string or a boolean.
 pub fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     let plain = !is_text(value) && !value.is_instance_of::<PyBool>();
     if plain && let Ok(number) = value.extract() {
@@ -52,7 +52,7 @@ pub fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     wrong_type(field, value, "must be a number")
 }
 
-/// A whole number, also a float that is one: `1e6`.
+/// A whole number, or a float that is one: `1e6`.
 pub fn count(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     const REMEDY: &str = "must be a whole number that is zero or positive";
     if let (Ok(whole), false) = (value.extract::<u64>(), value.is_instance_of::<PyBool>()) {
@@ -151,6 +151,7 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
         let key: String = key.extract()?;
         let (field, value) = (key.as_str(), &value);
         match field {
+            "method" => config.method = text(field, value)?,
             "particles" => config.particles = size(field, value)?,
             "lambda_" => config.lambda = number(field, value)?,
             "sigma" => config.sigma = text_or_number(field, value)?,

@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the signals.
+/// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
-/// One run of many; without a value if it could not go on.
+/// One run of many; without a value if it could not continue.
 struct Outcome {
     value: f64,
     distance: f64,
@@ -92,11 +92,11 @@ where
     }
     match outcome {
         Ok(outcomes) => outcomes.map_err(|e: SolveError| errors::of_run(&e)),
-        Err(_) => Err(PyRuntimeError::new_err("the engine failed; this is a defect of cbo, please report it")),
+        Err(_) => Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
     }
 }
 
-/// One run. A run that could not go on is an outcome; a wrong setting is an error.
+/// One run. A run that could not continue is an outcome; a wrong setting is an error.
 fn one<T: Number>(
     problem: &cbo_problems::Problem,
     config: &CboConfig,
@@ -115,12 +115,12 @@ where
     };
     match solve(&config, &Braked { problem, brake }, &mut watch) {
         Ok(report) => {
-            let best: Vec<f64> = report.best.x.iter().map(|v| v.to_f64()).collect();
+            let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
             Ok(Outcome {
-                value: report.best.value,
+                value: report.best().value,
                 distance: problem.distance_to_minimiser(&best),
-                evaluations: report.evaluations,
-                steps: report.steps,
+                evaluations: report.evaluations(),
+                steps: report.steps(),
             })
         }
         Err(SolveError::NoFiniteEnergy { .. } | SolveError::Strict { .. }) => {

@@ -1,4 +1,4 @@
-//! What the paper's theorem says of a setting, as a dictionary.
+//! What the paper's theorem says about a setting, as a dictionary.
 
 use crate::errors;
 use crate::problem::Problem;

@@ -2,8 +2,8 @@
 //!
 //! The view's base is a [`Keeper`]. While nobody else holds the view, which its reference count tells, it dies with the call
 //! that it was made for. A view that is kept (in a list, by a slice, in the frames of a traceback) still points to the
-//! engine's memory: the engine's run is then put into the keeper, where it lives, unchanged, as long as the view does, and the
-//! computation goes on in a copy of the run. Slices, `memoryview`s and everything else that NumPy makes of an array hold the
+//! engine's memory: the engine's run is then moved into the keeper, where it lives, unchanged, as long as the view does, and the
+//! computation continues in a copy of the run. Slices, `memoryview`s and everything else that NumPy makes of an array hold the
 //! array itself or its base, so the counts see them.
 
 use crate::settings::Number;

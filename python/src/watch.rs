@@ -1,4 +1,4 @@
-//! What is remembered of a run while it goes on, and told of it: dictionaries from which the package makes its results.
+//! What is remembered and reported of a run: dictionaries from which the package makes its results.
 
 use crate::settings::Number;
 use crate::view;
@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 /// Steps that a history keeps at most.
 const HISTORY: usize = 1024;
 
-/// Every how many steps a history looks at a swarm of so many coordinates: measuring its spread is a pass over all of them,
-/// which must not slow the run down.
+/// How many steps apart a history looks at a swarm of this many coordinates: measuring its spread is a pass over all of
+/// them, which must not slow the run down.
 fn spacing(coordinates: usize) -> u64 {
     match coordinates {
         0..=1000 => 1,
@@ -84,13 +84,13 @@ impl Watch {
     /// Takes over what the end of a run adds: the value of the consensus point, which may be the best.
     pub fn finish<T: Number>(&mut self, report: &RunReport<T>) {
         let last = &mut self.last;
-        copy(&report.best.x, &mut last.x);
-        copy(&report.consensus.x, &mut last.consensus);
-        (last.best, last.consensus_value) = (report.best.value, report.consensus.value);
-        (last.step, last.time, last.seconds) = (report.steps, report.time, report.seconds);
+        copy(&report.best().x, &mut last.x);
+        copy(&report.consensus().x, &mut last.consensus);
+        (last.best, last.consensus_value) = (report.best().value, report.consensus().value);
+        (last.step, last.time, last.seconds) = (report.steps(), report.time(), report.seconds());
         (last.evaluations, last.failed, last.infeasible) =
-            (report.evaluations, report.failed_evaluations, report.infeasible_evaluations);
-        (last.alpha, last.sigma) = (report.alpha, report.sigma);
+            (report.evaluations(), report.failed_evaluations(), report.infeasible_evaluations());
+        (last.alpha, last.sigma) = (report.alpha(), report.sigma());
     }
 
     /// The run as a dictionary; the population only where there is one.
@@ -141,27 +141,27 @@ impl Watch {
 
 impl<T: Number> Observer<T> for Watch {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
-        let coordinates = step.ensemble.len() * step.ensemble.dim();
-        if step.step.is_multiple_of(*self.spacing.get_or_insert_with(|| spacing(coordinates))) {
+        let coordinates = step.ensemble().len() * step.ensemble().dim();
+        if step.step().is_multiple_of(*self.spacing.get_or_insert_with(|| spacing(coordinates))) {
             let _ = self.history.observe(step);
         }
         self.last.take(step);
         self.evaluated.clear();
-        self.evaluated.extend(step.evaluated.unwrap_or_default());
+        self.evaluated.extend(step.evaluated().unwrap_or_default());
         ControlFlow::Continue(())
     }
 }
 
 impl Told {
     fn take<T: Number>(&mut self, step: &StepReport<'_, T>) {
-        if step.best.value != self.best || self.x.first().is_some_and(|x| x.is_nan()) {
-            copy(&step.best.x, &mut self.x);
+        if step.best().value != self.best || self.x.first().is_some_and(|x| x.is_nan()) {
+            copy(&step.best().x, &mut self.x);
         }
-        self.consensus.copy_from_slice(step.consensus);
-        (self.step, self.time, self.seconds) = (step.step, step.time, step.seconds);
-        (self.best, self.alpha, self.sigma) = (step.best.value, step.alpha, step.sigma);
+        self.consensus.copy_from_slice(step.consensus());
+        (self.step, self.time, self.seconds) = (step.step(), step.time(), step.seconds());
+        (self.best, self.alpha, self.sigma) = (step.best().value, step.alpha(), step.sigma());
         (self.evaluations, self.failed, self.infeasible) =
-            (step.evaluations, step.failed_evaluations, step.infeasible_evaluations);
+            (step.evaluations(), step.failed_evaluations(), step.infeasible_evaluations());
     }
 
     fn dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -196,8 +196,8 @@ impl<T: Number> Moment<T> {
     pub fn new(watch: &Watch, step: &StepReport<'_, T>) -> Self {
         Self {
             told: watch.last.clone(),
-            positions: step.ensemble.rows().as_slice().to_vec(),
-            energies: step.energies.to_vec(),
+            positions: step.ensemble().rows().as_slice().to_vec(),
+            energies: step.energies().to_vec(),
             evaluated: watch.evaluated.clone(),
         }
     }

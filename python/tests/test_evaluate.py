@@ -189,7 +189,7 @@ def test_a_map_that_loses_values() -> None:
 
 def test_bad_points_and_closed_evaluator() -> None:
     values = Evaluator(sphere)
-    with pytest.raises(ValueError, match="one point a row"):
+    with pytest.raises(ValueError, match="one point per row"):
         values(ROWS[0])
     values.close()
     with pytest.raises(RuntimeError, match="closed"):

@@ -21,7 +21,7 @@ def rastrigin_rows(x):
 
 
 def same(a, b):
-    """Whether two results are those of the same run, bit by bit."""
+    """Whether two results are those of the same run, bit for bit."""
     arrays = ("x", "consensus", "population", "population_energies")
     numbers = ("fun", "nfev", "nit", "stop", "alpha", "seed", "failed_evaluations")
     return all(np.array_equal(a[key], b[key], equal_nan=True) for key in arrays) and all(

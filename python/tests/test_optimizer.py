@@ -187,7 +187,7 @@ def test_misuse():
             optimizer.tell(points, told)
     assert len(optimizer.ask()) == 24
     optimizer.tell(x[0], 1.0)
-    with pytest.raises(ValueError, match=r"x\[0\] has the value .*1.0.* already, and is now told .*2.0"):
+    with pytest.raises(ValueError, match=r"x\[0\] already has the value .*1.0.*, and is now told .*2.0"):
         optimizer.tell(x[0], 2.0)
     # Nothing of a refused call is taken.
     with pytest.raises(ValueError):

@@ -133,7 +133,7 @@ def test_constraints_are_refused(constraints: Any) -> None:
 def test_bad_options() -> None:
     with pytest.raises(TypeError, match="unknown keyword 'particle'; did you mean 'particles'"):
         run(bounds=BOX, options={"particle": 10})
-    with pytest.raises(ValueError, match="maxiter = 10: steps = 20 is given too"):
+    with pytest.raises(ValueError, match="maxiter = 10: steps = 20 is also given"):
         run(bounds=BOX, options={"maxiter": 10, "steps": 20})
     with pytest.raises(ValueError, match="bounds have 2 pairs"):
         run(bounds=BOX[:2])

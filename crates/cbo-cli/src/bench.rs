@@ -117,7 +117,7 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         rows,
     };
     if args.json {
-        let text = serde_json::to_string(&report).map_err(|e| CliError::Failed(e.to_string()))?;
+        let text = serde_json::to_string(&report).map_err(|e| CliError::failed(&e))?;
         return print(&format!("{text}\n"));
     }
     print(&table(&report))
@@ -187,10 +187,10 @@ impl Case {
         Problem: Objective<T>,
     {
         let Self { particles, dim, diffusion, threads, seconds } = *self;
-        let problem = Problem::named("rastrigin", dim).map_err(|e| CliError::Usage(e.to_string()))?;
+        let problem = Problem::named("rastrigin", dim).map_err(|e| CliError::usage(&e))?;
         let coordinates = particles * dim;
         let repeats = 10;
-        // Steps in a repetition, from a guess of 2 ns a coordinate; three things are measured in each.
+        // Steps in a repetition, from a guess of 2 ns per coordinate; three things are measured in each.
         let guess = 2e-9 * coordinates as f64 / threads as f64;
         let steps = ((seconds / (3.0 * repeats as f64) / guess) as u64).clamp(4, 20_000);
         let config = CboConfig {
@@ -212,10 +212,10 @@ impl Case {
             // The first step pays for cold caches and is left out.
             let (mut begin, mut end) = (0.0, 0.0);
             let mut watch = |report: &StepReport<'_, T>| {
-                if report.step == 1 {
-                    begin = report.seconds;
+                if report.step() == 1 {
+                    begin = report.seconds();
                 }
-                end = report.seconds;
+                end = report.seconds();
                 ControlFlow::Continue(())
             };
             solve(&config, &problem, &mut watch).map_err(|e| failed(&e))?;
@@ -227,7 +227,7 @@ impl Case {
             let config = CboConfig { steps: Some(1000), ..config };
             let mut best = f64::INFINITY;
             for _ in 0..repeats {
-                best = best.min(solve::<T>(&config, &problem, &mut ()).map_err(|e| failed(&e))?.seconds);
+                best = best.min(solve::<T>(&config, &problem, &mut ()).map_err(|e| failed(&e))?.seconds());
             }
             Some(best * 1e3)
         } else {

@@ -47,7 +47,7 @@ pub fn write(
     Ok(Some(CertificateResult::new(certificate, &summary, &files)))
 }
 
-/// The records as CSV, a step a line; what does not apply is an empty cell.
+/// The records as CSV, one line per step; what does not apply is an empty cell.
 fn csv(records: &[CertificateRecord]) -> String {
     let mut csv = format!("{COLUMNS}\n");
     for r in records {
@@ -124,7 +124,7 @@ pub struct CertificateResult {
     pub far_field: Number,
     /// Whether these four are proved or estimated.
     pub basis: Basis,
-    /// What of the setting is outside the theory.
+    /// What in the settings is outside the theory.
     pub remarks: Vec<String>,
     /// The files written.
     pub files: Vec<String>,

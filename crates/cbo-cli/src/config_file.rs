@@ -1,8 +1,9 @@
 //! `--config FILE`: TOML keys become flags, so that both mean the same by construction.
 
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::mnist::data;
 use crate::values;
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Forgets where a setting came from: it is given otherwise now.
+    /// Forgets where a setting came from: it has since been given in another way.
     pub fn forget(&mut self, field: &str) {
         self.lines.remove(field);
     }
@@ -82,10 +83,10 @@ pub fn merge(
     for Entry { key, value, line } in entries {
         let value = rebase(&key, value, folder);
         if key == "objective" && value.starts_with('-') {
-            return Err(in_line(line, &format!("objective = {value}: is no function; `cbo list` shows all")));
+            return Err(in_line(line, &format!("objective = {value}: is not a function; `cbo list` shows all")));
         }
         let flag: OsString = if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() };
-        // Alone, so that what is wrong with it can be told with its line.
+        // Alone, so that an error can name its line.
         let alone = head.iter().cloned().chain([flag.clone()]);
         if let Err(error) = command.clone().try_get_matches_from(alone) {
             return Err(in_line(line, &reason(&error, &key, &value)));
@@ -95,7 +96,7 @@ pub fn merge(
             flags.push(flag);
         }
     }
-    // Arguments after the subcommand's name; there are none before it but flags of the program itself.
+    // Arguments after the subcommand's name; before it there are only flags of the program itself.
     let behind = |place: usize, name: &String| {
         let found = arguments[place..].iter().position(|a| a.to_str() == Some(name));
         found.map_or(arguments.len(), |i| place + i + 1)
@@ -132,10 +133,15 @@ fn id(arg: &Arg) -> &str {
 
 /// The gist of a parser's complaint about one value.
 fn reason(error: &clap::Error, key: &str, value: &str) -> String {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let cause = std::error::Error::source(error).map(told);
     let text = error.render().to_string();
-    let possible = text.lines().map(str::trim).find(|line| line.starts_with("[possible values"));
-    let cause = cause.or(possible.map(|p| p.trim_matches(['[', ']']).to_string()));
+    let possible = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => {
+            Some(format!("possible values: {}", values.join(", ")))
+        }
+        _ => None,
+    };
+    let cause = cause.or(possible);
     let gist =
         cause.unwrap_or_else(|| text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string());
     format!("{key} = {value}: {gist}")
@@ -193,7 +199,7 @@ fn flag_text(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
         DeValue::Array(items) => {
             let number = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
                 DeValue::Integer(_) | DeValue::Float(_) => flag_text(item),
-                _ => Err("an array of other things than numbers"),
+                _ => Err("an array of things other than numbers"),
             };
             Ok(items.iter().map(number).collect::<Result<Vec<_>, _>>()?.join(","))
         }

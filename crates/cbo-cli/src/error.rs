@@ -1,6 +1,7 @@
 //! How a command ends when it does not succeed: exit code and message.
 
 use crate::interrupt;
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub enum CliError {
     Failed(String),
     /// The command line could not be read (code 2), or help was asked for (code 0).
     Clap(clap::Error),
-    /// Nobody reads the output any more: not worth a word.
+    /// Nobody reads the output any more: no message is needed.
     ClosedOutput,
     /// Ctrl-C or SIGTERM, with the result already printed: exit code 130 or 143.
     Interrupted,
@@ -24,6 +25,16 @@ impl CliError {
     /// A usage error about one setting: what it is, its value, what would be right.
     pub fn setting(field: &str, value: impl fmt::Display, remedy: impl fmt::Display) -> Self {
         Self::Usage(format!("{field} = {value}: {remedy}"))
+    }
+
+    /// A usage error that a library found.
+    pub fn usage(error: &dyn Error) -> Self {
+        Self::Usage(told(error))
+    }
+
+    /// A failure that a library met.
+    pub fn failed(error: &dyn Error) -> Self {
+        Self::Failed(told(error))
     }
 
     /// An output that cannot be written, found before the run.
@@ -58,6 +69,14 @@ impl CliError {
     }
 }
 
+/// An error and its causes in one sentence. An error does not repeat what its source says.
+pub fn told(error: &dyn Error) -> String {
+    std::iter::successors(Some(error), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
 /// The text with control characters written out: what a file holds must not move the cursor of a terminal.
 fn printable(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
@@ -70,7 +89,7 @@ impl From<clap::Error> for CliError {
     }
 }
 
-/// Writes to stdout; a reader that went away is no failure.
+/// Writes to stdout; a reader that went away is not a failure.
 pub fn print(text: &str) -> Result<(), CliError> {
     use std::io::Write;
     let mut out = io::stdout().lock();

@@ -16,7 +16,7 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
 pub fn check_file(path: &Path) -> Result<(), CliError> {
     // A rename would replace a device such as /dev/stdout, not write to it.
     if path.exists() && !path.is_file() {
-        return Err(CliError::unwritable(path, &io::Error::other("it is there and is no file")));
+        return Err(CliError::unwritable(path, &io::Error::other("it exists and is not a file")));
     }
     check_inside(folder(path)).map_err(|e| CliError::unwritable(path, &e))
 }
@@ -27,7 +27,7 @@ fn check_inside(folder: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
-/// Creates the folder `path` if need be, and finds out whether files can be written there. A folder that is not empty must
+/// Creates the folder `path` if needed, and finds out whether files can be written there. A folder that is not empty must
 /// hold `what`, as `is_ours` tells from the names in it.
 pub fn check_folder(path: &Path, what: &str, is_ours: fn(&[String]) -> bool) -> Result<(), CliError> {
     let unwritable = |e: io::Error| CliError::unwritable(path, &e);

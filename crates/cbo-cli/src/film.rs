@@ -19,7 +19,7 @@ pub struct Snapshot {
     pub consensus: [f64; 2],
 }
 
-/// Snapshots in order; when there are too many, every second one goes and the spacing doubles.
+/// Snapshots in order; when there are too many, every second one is dropped and the spacing doubles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Film {
     snapshots: Vec<Snapshot>,
@@ -45,31 +45,31 @@ impl Film {
         Self { snapshots: Vec::new(), capacity: capacity.max(2), spacing: 1 }
     }
 
-    /// The film as bytes, for a run that goes on later.
+    /// The film as bytes, for a run that is resumed later.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Numbers and lists of them are always JSON.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The film that the bytes are.
+    /// The film in these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok().filter(|film: &Self| film.capacity >= 2 && film.spacing >= 1)
     }
 
-    /// Keeps the swarm of this step, if its turn has come.
+    /// Keeps the swarm of this step, if it is its turn.
     pub fn observe<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
-        if !step.step.is_multiple_of(self.spacing) {
+        if !step.step().is_multiple_of(self.spacing) {
             return;
         }
         if self.snapshots.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.snapshots.retain(|s| s.step.is_multiple_of(spacing));
-            if !step.step.is_multiple_of(spacing) {
+            if !step.step().is_multiple_of(spacing) {
                 return;
             }
         }
-        self.snapshots.push(Snapshot::new(step.step, step.time, step.ensemble, step.consensus));
+        self.snapshots.push(Snapshot::new(step.step(), step.time(), step.ensemble(), step.consensus()));
     }
 
     /// The snapshots, the last of them `end`.
@@ -97,7 +97,7 @@ mod tests {
         })
         .expect("a run");
         assert_eq!(Film::from_bytes(&film.to_bytes()), Some(film.clone()));
-        let end = Snapshot::new(run.steps, run.time, &run.ensemble, &run.consensus.x);
+        let end = Snapshot::new(run.steps(), run.time(), run.ensemble(), &run.consensus().x);
         let steps: Vec<u64> = film.finish(end).iter().map(|s| s.step).collect();
         assert_eq!(steps, [0, 8, 16, 24, 32, 40, 48, 50]);
     }

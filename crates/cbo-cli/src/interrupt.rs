@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: the first ends the run with the best point so far, the second ends the program.
+//! Ctrl-C and SIGTERM: the first ends the run with the best point so far, the second ends the program.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -16,7 +16,7 @@ static FIRST: OnceLock<Instant> = OnceLock::new();
 /// Signals that come sooner than this after the first are the same one: some programs send it both to us and to our group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// Whether to tell what a signal does.
+/// Whether to say what a signal does.
 static TALKING: AtomicBool = AtomicBool::new(false);
 
 /// Listens for signals from now on: SIGINT (Ctrl-C) and SIGTERM.
@@ -32,7 +32,7 @@ pub fn listen() {
     let _ = ctrlc::set_handler(|| arrived(CTRL_C));
 }
 
-/// Tells the user from now on what the first signal does: for steps that take long.
+/// From now on tells the user what the first signal does: for steps that take long.
 pub fn tell() {
     TALKING.store(true, Ordering::Relaxed);
 }
@@ -48,8 +48,7 @@ fn arrived(signal: u8) {
         std::process::exit(128 + i32::from(signal));
     }
     if TALKING.load(Ordering::Relaxed) {
-        let words =
-            "the step is being finished; a second signal ends the program at once, and no finished evaluation is lost";
+        let words = "finishing the step; a second signal ends the program at once, and no finished evaluation is lost";
         crate::minimize::eprintln_quietly(words);
     }
 }

@@ -5,7 +5,7 @@ use cbo_problems::Problem;
 /// Points of a curve.
 const CURVE: usize = 801;
 
-/// Cells of a map, a side.
+/// Cells of a map along each side.
 const MAP: usize = 100;
 
 /// Values on a grid over the view.
@@ -22,7 +22,7 @@ pub struct Landscape {
 pub enum Relief {
     /// Of one coordinate: points of its graph.
     Curve(Vec<(f64, f64)>),
-    /// Of two: heights between 0 and 1 in the middles of cells, a row for each second coordinate.
+    /// Of two: heights between 0 and 1 in the middles of cells, one row per value of the second coordinate.
     Map(Vec<Vec<f64>>),
 }
 

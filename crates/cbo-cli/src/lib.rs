@@ -69,9 +69,9 @@ pub struct Cli {
 pub enum Command {
     /// Minimise a benchmark function, or a program
     Minimize(minimize::MinimizeArgs),
-    /// Go on with a run that was cut off, or beyond its end
+    /// Resume a run that was cut off, or extend one that has ended
     Resume(resume::ResumeArgs),
-    /// Show, compare and export runs: what the folders of --out hold
+    /// Show, compare and export the runs in the folders of --out
     Runs(runs::RunsArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
@@ -79,9 +79,9 @@ pub enum Command {
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
     Bench(bench::BenchArgs),
-    /// Draw the figures of the paper, with measured against expected numbers
+    /// Draw the figures of the paper, with measured and expected numbers
     Paper(paper::PaperArgs),
-    /// Show what the theorem says of a setting: its constants, and advice in words
+    /// Show what the theorem says about your settings: its constants, and advice in words
     Theory(theory::TheoryArgs),
     /// Solve the mean-field equation and compare the particles with it
     Meanfield(meanfield::MeanfieldArgs),
@@ -89,7 +89,7 @@ pub enum Command {
     Mnist(mnist::MnistArgs),
 }
 
-/// The whole command line, with help texts complete.
+/// The whole command line, with complete help texts.
 pub fn command() -> clap::Command {
     Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete)
 }
@@ -128,7 +128,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Refuses a `CBO_SIMD` that this machine cannot serve, before anything is done.
+/// Refuses a `CBO_SIMD` that this machine does not have, before anything is done.
 fn check_instruction_set() -> Result<(), CliError> {
     match simd::chosen() {
         Ok(_) => Ok(()),

@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, print};
 use crate::numbers::{Number, json};
+use crate::setup::unknown;
 use cbo_problems::{Dims, Info};
 use clap::Args;
 use serde::Serialize;
@@ -79,7 +80,7 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
         let all = cbo_problems::all();
         return print(&if args.json { json(&all.iter().map(Entry::new).collect::<Vec<_>>()) } else { table(&all) });
     };
-    let info = cbo_problems::find(name).map_err(|e| CliError::Usage(e.to_string()))?;
+    let info = cbo_problems::find(name).map_err(|e| CliError::Usage(unknown(&e)))?;
     print(&if args.json { json(&Entry::new(&info)) } else { in_full(&info) })
 }
 
@@ -97,7 +98,7 @@ fn domain(info: &Info) -> String {
     if info.confined { all + " *" } else { all }
 }
 
-/// Ends of domains such as pi are better read short.
+/// Ends of domains such as pi are easier to read when shortened.
 fn rounded(value: f64) -> String {
     crate::numbers::short(value)
 }

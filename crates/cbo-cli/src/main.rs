@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A fault of the program itself should read like a message, not like a trace.
+    // A bug in the program itself should read like a message, not like a trace.
     std::panic::set_hook(Box::new(|fault| {
         use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "error: a fault in cbo itself, please report it: {fault}");
+        let _ = writeln!(std::io::stderr(), "error: a bug in cbo itself, please report it: {fault}");
     }));
     let code = std::panic::catch_unwind(|| cbo_cli::run(std::env::args_os().collect()));
     ExitCode::from(code.unwrap_or(1))

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// A number in JSON: itself if finite, else one of the strings "inf", "-inf" and "nan", for JSON has no such numbers.
+/// A number in JSON: itself if finite, else one of the strings "inf", "-inf" and "nan", because JSON has no such numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number(pub f64);
 
@@ -55,14 +55,14 @@ fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// A point for people; of a long one the beginning.
+/// A point for people; only the beginning of a long one.
 pub fn point(x: &[f64]) -> String {
     const SHOWN: usize = 6;
     let begin = x.iter().take(SHOWN).map(|v| short(*v)).collect::<Vec<_>>().join(", ");
     if x.len() > SHOWN { format!("({begin}, ... {} more)", x.len() - SHOWN) } else { format!("({begin})") }
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with its thousands separated.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();

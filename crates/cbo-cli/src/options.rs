@@ -1,10 +1,10 @@
 //! The flags that describe a run, one for every setting of the engine and of the problem.
 //!
-//! No default is repeated here: an absent flag leaves [`CboConfig::default`] alone, and `--help` shows what that says.
+//! No default is repeated here: an absent flag leaves [`CboConfig::default`] alone, and `--help` shows its value.
 
 use crate::settings;
 use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
-use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Reduction, Scheme, Sigma, Update};
+use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,25 +13,25 @@ const SIGMA: &str =
 const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), \
                      geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START log2(k + 2))";
 
-/// What a flag means that stands alone (`--strict`); it may have a value (`--strict=false`), as TOML keys do.
+/// What a flag on its own means (`--strict`); it may have a value (`--strict=false`), as TOML keys do.
 const YES: &str = "true";
 
-/// Which function, in how many dimensions, moved and turned how.
+/// Which function, in how many dimensions, and how it is moved and turned.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ProblemOptions {
     /// The function to minimise; `cbo list` shows all
     #[arg(value_name = "FUNCTION")]
     pub objective: Option<String>,
-    /// Number of coordinates; functions that have only one dimension need none
+    /// Number of coordinates; functions of a fixed dimension do not need it
     #[arg(long, value_name = "D", value_parser = values::size, help_heading = "Problem")]
     pub dim: Option<usize>,
-    /// Moves the minimiser: by one number, by one for each coordinate (1;2;3), or to a `random` place of the seed
+    /// Moves the minimiser: by one number, by one for each coordinate (1;2;3), or to a `random` place given by the seed
     #[arg(long, value_name = "VALUE|random", value_parser = values::shift, help_heading = "Problem")]
     pub shift: Option<ShiftSpec>,
     /// Turns the function about its minimiser by the random matrix of this seed, or of the run's seed (`random`)
     #[arg(long, value_name = "SEED|random", value_parser = values::rotate, help_heading = "Problem")]
     pub rotate: Option<RotateSpec>,
-    /// Height of Rastrigin's ripples: 2.5 in the papers on consensus, 10 the classic
+    /// Height of Rastrigin's ripples: 2.5 in papers on consensus-based optimization, classically 10
     #[arg(long, value_name = "A", value_parser = values::number, help_heading = "Problem")]
     pub amplitude: Option<f64>,
     /// Condition number of the ellipsoid
@@ -46,24 +46,27 @@ pub struct RunOptions {
     #[command(flatten)]
     pub problem: ProblemOptions,
 
-    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags given here win, and
+    /// A TOML file with the same keys as the flags (dashes or underscores), and `objective`; flags override it, and
     /// relative paths in the file start from its folder
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// The box of the particles: LOW,HIGH (each one number, or one for each coordinate: -1;-2,1;2), a file with a pair a
+    /// The box of the particles: LOW,HIGH (each one number, or one for each coordinate: -1;-2,1;2), a file with one pair per
     /// line, or `off` [default: the domain of functions that are defined nowhere else, off for others]
     #[arg(long, value_name = "LOW,HIGH|FILE", value_parser = values::bounds, help_heading = "Problem")]
     pub bounds: Option<BoundsSpec>,
-    /// What happens at the bounds: reflect, clip, or none (bounds serve for the start only)
+    /// What happens at the bounds: reflect, clip, or none (the bounds are used only for the start)
     #[arg(long, value_name = "HOW", value_parser = values::bound_handling, help_heading = "Problem")]
     pub bound_handling: Option<BoundHandling>,
     /// Where particles start: normal:MEAN,VARIANCE, uniform:LOW,HIGH (each one number, or one for each coordinate:
-    /// normal:2;0;0,1) or file:PATH (CSV or NPY, a point a row) [default: uniform on the bounds or the domain]
+    /// normal:2;0;0,1) or file:PATH (CSV or NPY, one point per row) [default: uniform on the bounds or the domain]
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
-    /// Number of particles N [with --init file: as many as points]
+    /// Dynamics: cbo, or memory[:NAME=VALUE,...], particles that remember their best points (drift, noise, beta, kappa, theta)
+    #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
+    pub method: Option<Method>,
+    /// Number of particles N [with --init file: one per point]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
     /// Drift towards the consensus point
@@ -103,16 +106,16 @@ pub struct RunOptions {
     #[arg(long, value_name = "HOW", value_parser = values::reduction, help_heading = "Dynamics")]
     pub reduction: Option<Switch<Reduction>>,
 
-    /// Stop after so many steps
+    /// Stop after this many steps
     #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "When to stop")]
     pub steps: Option<Switch<u64>>,
-    /// Stop at this time, instead of --steps
+    /// Stop at this time, a multiple of dt; instead of --steps
     #[arg(long, value_name = "T", value_parser = values::number_or_off, help_heading = "When to stop")]
     pub time: Option<Switch<f64>>,
     /// Stop before more evaluations than this are spent
     #[arg(long, value_name = "COUNT", value_parser = values::count_or_off, help_heading = "When to stop")]
     pub max_evaluations: Option<Switch<u64>>,
-    /// Stop after so many seconds
+    /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = values::number_or_off, help_heading = "When to stop")]
     pub max_seconds: Option<Switch<f64>>,
     /// Stop when a value this low is found
@@ -121,14 +124,14 @@ pub struct RunOptions {
     /// Stop when the swarm is smaller than this, in the maximum norm
     #[arg(long, value_name = "LENGTH", value_parser = values::number_or_off, help_heading = "When to stop")]
     pub diameter: Option<Switch<f64>>,
-    /// Stop when the best value did not improve over so many steps
+    /// Stop when the best value has not improved for this many steps
     #[arg(long, value_name = "STEPS", value_parser = values::count_or_off, help_heading = "When to stop")]
     pub stagnation: Option<Switch<u64>>,
 
     /// Seed of everything random; 0 is a seed like any other
     #[arg(long, value_name = "SEED", value_parser = values::count, help_heading = "Computation")]
     pub seed: Option<u64>,
-    /// Threads; 0 for one a core. Results do not depend on it
+    /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
     /// Precision of positions and energies [default: f64]
@@ -150,7 +153,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Writes what was given over `config`. The initial law, the bounds and the frozen point need the problem and are
+    /// Overwrites `config` with what was given. The initial law, the bounds and the frozen point need the problem and are
     /// left to [`crate::setup`].
     pub fn apply(&self, config: &mut CboConfig) {
         /// Sets fields from plain options and from switches.
@@ -160,7 +163,7 @@ impl RunOptions {
                 $(if let Some(Switch(value)) = self.$switch { config.$switch = value; })*
             };
         }
-        // The two say the same thing: one given replaces the other's default.
+        // The two say the same thing: giving one replaces the default of the other.
         if self.time.is_some() && self.steps.is_none() {
             config.steps = None;
         }
@@ -171,7 +174,7 @@ impl RunOptions {
         if matches!(self.freeze, Some(FreezeSpec::At(_) | FreezeSpec::Minimiser)) {
             config.kick = None;
         }
-        set!(particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
+        set!(method, particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
              batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
     }
 
@@ -192,7 +195,7 @@ pub fn complete(command: clap::Command) -> clap::Command {
     command.mut_args(|arg| {
         let takes_value = arg.get_long().is_some() && arg.get_num_args().is_none_or(|n| n.takes_values());
         let arg = if takes_value && !arg.is_require_equals_set() { arg.allow_hyphen_values(true) } else { arg };
-        // What the problem decides has its default in words.
+        // Defaults that depend on the problem are given in words.
         let default =
             defaults.iter().find(|(key, _)| arg.get_long() == Some(key) && !["init", "bounds", "strict"].contains(key));
         match (default, arg.get_help()) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Points read from a file, one a row.
+/// Points read from a file, one per row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
     /// All numbers, row after row.
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Points, PointsError> {
 }
 
 /// Points in lines: numbers separated by commas, semicolons, tabs or spaces. Empty lines, comments (#) and a first line
-/// of names are passed over.
+/// of names are skipped.
 pub fn lines(text: &str) -> Result<Points, PointsError> {
     let mut points = Points { values: Vec::new(), dim: 0 };
     let mut first_line = 0;
@@ -83,8 +83,11 @@ pub fn lines(text: &str) -> Result<Points, PointsError> {
         if points.dim == 0 {
             (points.dim, first_line) = (fields.len(), index + 1);
         } else if fields.len() != points.dim {
-            let message =
-                format!("{} numbers, but line {first_line} has {}; all lines need as many", fields.len(), points.dim);
+            let message = format!(
+                "{} numbers, but line {first_line} has {}; all lines need the same number",
+                fields.len(),
+                points.dim
+            );
             return Err(PointsError::at(index + 1, message));
         }
         for field in fields {
@@ -94,7 +97,7 @@ pub fn lines(text: &str) -> Result<Points, PointsError> {
         }
     }
     if points.is_empty() {
-        return Err(PointsError::new("holds no points; give one a line"));
+        return Err(PointsError::new("holds no points; give one per line"));
     }
     Ok(points)
 }
@@ -133,7 +136,7 @@ pub fn npy(bytes: &[u8]) -> Result<Points, PointsError> {
     }
     let shape = entry(header, "shape").and_then(shape).ok_or_else(|| PointsError::new("has no readable shape"))?;
     let [rows, dim] = shape[..] else {
-        let message = format!("has {} axes; points are a 2-D array, one a row", shape.len());
+        let message = format!("has {} axes; points are a 2-D array, one per row", shape.len());
         return Err(PointsError::new(message));
     };
     if rows == 0 || dim == 0 {

@@ -1,4 +1,4 @@
-//! The progress bar: on a terminal only, and seldom enough to cost nothing.
+//! The progress bar: only on a terminal, and rarely enough to cost nothing.
 
 use crate::numbers::brief;
 use cbo::{CboConfig, Scalar, StepReport};
@@ -30,25 +30,25 @@ impl Progress {
         Some(Self { bar, last_step, max_evaluations, max_seconds, shown: 0.0 })
     }
 
-    /// Shows a step, if the last one shown is long enough ago.
+    /// Shows a step, if the last one was shown long enough ago.
     pub fn show<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
-        if step.seconds - self.shown < INTERVAL {
+        if step.seconds() - self.shown < INTERVAL {
             return;
         }
-        self.shown = step.seconds;
-        let done = self.fraction(step.step, step.evaluations, step.seconds);
+        self.shown = step.seconds();
+        let done = self.fraction(step.step(), step.evaluations(), step.seconds());
         // Before the first step is done, nobody knows.
-        let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds * (1.0 - done) / done)));
+        let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds() * (1.0 - done) / done)));
         self.bar.set_position((done * FULL as f64) as u64);
         self.bar.set_message(format!(
             "step {}, best {}{}, {}/s{}, spread {}, ess {}",
-            step.step,
-            brief(step.best.value),
+            step.step(),
+            brief(step.best().value),
             left.unwrap_or_default(),
-            brief(step.evaluations as f64 / step.seconds),
-            failures(step.failed_evaluations),
-            brief(step.ensemble.spread()),
-            brief(step.effective_sample_size),
+            brief(step.evaluations() as f64 / step.seconds()),
+            failures(step.failed_evaluations()),
+            brief(step.ensemble().spread()),
+            brief(step.effective_sample_size()),
         ));
     }
 

@@ -8,7 +8,7 @@ use cbo::simd;
 use cbo::{CboConfig, RunReport, Scalar, StopReason};
 use serde::Serialize;
 
-/// What is told of a run, in the order of the JSON object.
+/// The report of a run, in the order of the JSON object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// The function, with parameters, shift and rotation in words.
@@ -57,7 +57,7 @@ pub struct Summary {
     pub instruction_set: &'static str,
     /// Seconds that the run took.
     pub seconds: Number,
-    /// What the lemma and the propositions of the paper say of it, if asked for.
+    /// What the lemma and the propositions of the paper say about it, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateResult>,
 }
@@ -72,30 +72,30 @@ impl Summary {
         interrupted: bool,
     ) -> Self {
         let double = |x: &[T]| x.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
-        let (best, consensus) = (double(&report.best.x), double(&report.consensus.x));
+        let (best, consensus) = (double(&report.best().x), double(&report.consensus().x));
         Self {
             objective: target.description().to_string(),
             dim: best.len(),
             x: numbers(&best),
-            value: Number(report.best.value),
+            value: Number(report.best().value),
             consensus: numbers(&consensus),
-            consensus_value: Number(report.consensus.value),
+            consensus_value: Number(report.consensus().value),
             minimum: target.function().map(|problem| Number(problem.minimum())),
             distance: target.function().map(|problem| Number(problem.distance_to_minimiser(&best))),
-            evaluations: report.evaluations,
-            failed_evaluations: report.failed_evaluations,
-            infeasible_evaluations: report.infeasible_evaluations,
-            steps: report.steps,
-            time: Number(report.time),
-            stop: if interrupted && report.stop == StopReason::Observer { "interrupt" } else { report.stop.name() },
-            alpha: Number(report.alpha),
-            sigma: Number(report.sigma),
-            particles: report.ensemble.len(),
-            seed: report.seed,
+            evaluations: report.evaluations(),
+            failed_evaluations: report.failed_evaluations(),
+            infeasible_evaluations: report.infeasible_evaluations(),
+            steps: report.steps(),
+            time: Number(report.time()),
+            stop: if interrupted && report.stop() == StopReason::Observer { "interrupt" } else { report.stop().name() },
+            alpha: Number(report.alpha()),
+            sigma: Number(report.sigma()),
+            particles: report.ensemble().len(),
+            seed: report.seed(),
             precision: precision.name(),
             threads: threads(config.threads),
             instruction_set: simd::current().name(),
-            seconds: Number(report.seconds),
+            seconds: Number(report.seconds()),
             certificate: None,
         }
     }

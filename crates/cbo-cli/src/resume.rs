@@ -1,6 +1,6 @@
-//! `cbo resume`: goes on with a run where it was cut off, or beyond its end with a larger budget.
+//! `cbo resume`: continues a run where it was cut off, or beyond its end with a larger budget.
 
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::values::{self, Budget, Switch};
 use crate::{minimize, mnist};
 use cbo_runs::checkpoint::Checkpoint;
@@ -12,30 +12,30 @@ const EXAMPLES: &str = "\
 Examples:
   cbo resume runs/wing                          # after a crash, a reboot or Ctrl-C
   cbo resume runs/wing --steps +500             # 500 steps more than it was allowed
-  cbo resume runs/wing --evaluations 100000     # a new limit
+  cbo resume runs/wing --max-evaluations 100000 # a new limit
   cbo resume lenet1 --epochs 50                 # a training run
 
-The result is the one that an undisturbed run would have had, bit by bit, with any number of threads.";
+The result is that of an undisturbed run, bit for bit, with any number of threads.";
 
 /// Arguments of `cbo resume`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct ResumeArgs {
-    /// The folder of the run: what --out was
+    /// The run folder, given as --out before
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
     /// A new limit of steps, or how many more (+N)
     #[arg(long, value_name = "STEPS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub steps: Option<Budget<u64>>,
     /// A new limit of evaluations, or how many more (+N)
-    #[arg(long, alias = "max-evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
-    pub evaluations: Option<Budget<u64>>,
+    #[arg(long, alias = "evaluations", value_name = "COUNT|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
+    pub max_evaluations: Option<Budget<u64>>,
     /// A new end time of the dynamics, or how much more (+T)
     #[arg(long, value_name = "T|+MORE", value_parser = values::number_budget, conflicts_with = "steps", help_heading = "When to stop")]
     pub time: Option<Budget<f64>>,
-    /// A new limit of seconds, those before counted, or how many more (+S)
-    #[arg(long, alias = "max-seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
-    pub seconds: Option<Budget<f64>>,
+    /// A new limit of seconds, including those before, or how many more (+S)
+    #[arg(long, alias = "seconds", value_name = "SECONDS|+MORE", value_parser = values::number_budget, help_heading = "When to stop")]
+    pub max_seconds: Option<Budget<f64>>,
     /// A new number of epochs of a training run, or how many more (+N)
     #[arg(long, value_name = "EPOCHS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub epochs: Option<Budget<u64>>,
@@ -48,16 +48,16 @@ pub struct ResumeArgs {
     /// How often a failed evaluation is tried again from now on [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::count, help_heading = "Program")]
     pub retries: Option<u64>,
-    /// Tries points again that failed before: for a program that was mended
+    /// Tries points that failed before again: for a program that has been fixed
     #[arg(long, help_heading = "Program")]
     pub retry_failed: bool,
-    /// Threads from now on; 0 for one a core [default: as before]
+    /// Threads from now on; 0 for one per core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
     /// Seconds between two checkpoints [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = values::number, help_heading = "Computation")]
     pub checkpoint_every: Option<f64>,
-    /// Goes on although settings or the objective were changed since, or begins again where no checkpoint can be read
+    /// Resumes even if settings or the objective have changed since, or begins again if no checkpoint can be read
     #[arg(long)]
     pub force: bool,
     /// One JSON object on stdout, and nothing else there
@@ -68,7 +68,7 @@ pub struct ResumeArgs {
     pub quiet: bool,
 }
 
-/// A run that goes on: its folder, which is ours alone now, and where it was.
+/// A run that is resumed: its folder, now ours alone, and where it was.
 #[derive(Debug)]
 pub struct Resumed {
     /// The folder.
@@ -83,13 +83,13 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
     let from = match folder.load() {
         Ok((from, fault)) => {
             if let Some(fault) = fault {
-                let note = format!("{fault}; going on from the one before, step {}", from.summary.step);
+                let note = format!("{fault}; resuming from the one before it, step {}", from.summary.step);
                 folder.log(&note);
                 (!args.quiet).then(|| minimize::eprintln_quietly(&format!("warning: {note}")));
             }
             Some(from)
         }
-        // Cut off in its first step, or begun again on purpose: what was evaluated, a store may know.
+        // Cut off in its first step, or begun again on purpose: a store may know what was evaluated.
         Err(FolderError::NoCheckpoint { why, .. }) if why.is_empty() || args.force => None,
         Err(error) => return Err(refused(error)),
     };
@@ -100,7 +100,16 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
     }
 }
 
-/// A folder that cannot be used is the user's to mend.
+/// A folder that cannot be used is for the user to fix.
 pub fn refused(error: FolderError) -> CliError {
-    CliError::Usage(error.to_string())
+    let remedy = match &error {
+        FolderError::Missing(_) | FolderError::NotARun(_) => "; give the folder of --out".into(),
+        FolderError::Occupied(folder) => {
+            let folder = folder.display();
+            format!(": resume it (cbo resume {folder}), choose another folder, or replace the run with --force")
+        }
+        FolderError::NoCheckpoint { folder, .. } => format!("; begin again: cbo resume {} --force", folder.display()),
+        _ => String::new(),
+    };
+    CliError::Usage(told(&error) + &remedy)
 }

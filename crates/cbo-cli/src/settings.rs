@@ -5,10 +5,11 @@ use crate::text;
 use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
 
-/// Every setting of the engine, keys as the flags have them. Given initial points are said to be in the file `points`.
+/// Every setting of the engine, keys as the flags have them. Given initial points are taken to be in the file `points`.
 pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)> {
-    // No `..`: a new field of the engine is not forgotten here.
+    // No `..`, so that a new field of the engine is not forgotten here.
     let CboConfig {
+        method,
         particles,
         lambda,
         sigma,
@@ -40,21 +41,22 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
     let off = || "off".to_string();
     vec![
         ("bounds", bounds.as_ref().map_or_else(off, |b| text::bounds(b))),
-        ("bound-handling", text::bound_handling(*bound_handling)),
+        ("bound-handling", bound_handling.to_string()),
         ("init", text::init(init, points)),
+        ("method", method.to_string()),
         ("particles", particles.to_string()),
         ("lambda", text::number(*lambda)),
-        ("sigma", text::sigma(sigma)),
-        ("alpha", text::alpha(alpha)),
+        ("sigma", sigma.to_string()),
+        ("alpha", alpha.to_string()),
         ("dt", text::number(*dt)),
-        ("diffusion", text::diffusion(*diffusion)),
-        ("scheme", text::scheme(*scheme)),
+        ("diffusion", diffusion.to_string()),
+        ("scheme", scheme.to_string()),
         ("batch", text::optional(*batch, |n| n.to_string())),
-        ("update", text::update(*update)),
+        ("update", update.to_string()),
         ("kick", text::optional(*kick, text::number)),
         ("freeze", freeze.as_ref().map_or_else(off, |x| point(x))),
         ("epoch-steps", text::optional(*epoch_steps, whole)),
-        ("reduction", text::optional(*reduction, text::reduction)),
+        ("reduction", text::optional(*reduction, |r| r.to_string())),
         ("steps", text::optional(*steps, whole)),
         ("time", text::optional(*time, text::number)),
         ("max-evaluations", text::optional(*max_evaluations, whole)),

@@ -1,7 +1,7 @@
 //! From flags to a checked run: the problem, the configuration, and the warnings that belong to them.
 
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
@@ -9,7 +9,7 @@ use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme};
 use cbo_problems::{Problem, ProblemError, Shift};
 use std::path::Path;
 
-/// More threads than this no machine has, and asking the system for them may end badly.
+/// No machine has more threads than this, and asking the system for them may end badly.
 const MOST_THREADS: usize = 1024;
 
 /// A problem, still to be built for a seed (which decides random shifts and rotations).
@@ -39,7 +39,7 @@ impl ProblemSpec {
                     .into(),
             ));
         };
-        let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &e.to_string()))?;
+        let info = cbo_problems::find(name).map_err(|e| origins.blame("objective", &unknown(&e)))?;
         let function = info.name;
         let dim = match options.dim.or(info.default_dim()) {
             None => {
@@ -94,12 +94,12 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Checks the options and completes them by what the problem says. `origins` knows what came from a file.
+    /// Checks the options and completes them with what the problem says. `origins` knows what came from a file.
     pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
         let problem = ProblemSpec::new(&options.problem, origins)?;
         let precision = options.precision.unwrap_or_default();
         let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
-        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &e.to_string()))?;
+        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &told(&e)))?;
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
         let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
@@ -117,7 +117,7 @@ impl Setup {
         }
         let mut setup = Self { problem, config, precision, freeze_at_minimiser };
         setup.config = setup.config_for(&built, setup.config.seed);
-        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &e.to_string()))?;
+        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
         Ok(setup)
     }
 
@@ -154,7 +154,7 @@ pub fn settings(
         config.particles = points.len() / dim;
     }
     if config.threads > MOST_THREADS {
-        let message = format!("threads = {}: at most {MOST_THREADS}; 0 for one a core", config.threads);
+        let message = format!("threads = {}: at most {MOST_THREADS}; 0 for one per core", config.threads);
         return Err(origins.blame("threads", &message));
     }
     let precision = options.precision.unwrap_or_default();
@@ -174,6 +174,15 @@ pub fn field_of(error: &ProblemError) -> &'static str {
     }
 }
 
+/// What is wrong with the name of a function, and where all names are.
+pub fn unknown(error: &ProblemError) -> String {
+    match error {
+        ProblemError::UnknownFunction { nearest: Some(_), .. } => format!("{error} `cbo list` shows all"),
+        ProblemError::UnknownFunction { nearest: None, .. } => format!("{error}; `cbo list` shows all"),
+        other => told(other),
+    }
+}
+
 fn in_file(field: &str, path: &Path, error: &PointsError) -> String {
     format!("{field} file {}: {error}", path.display())
 }
@@ -183,7 +192,7 @@ pub fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
     let points = points::read(path).map_err(|e| in_file("init", path, &e))?;
     if points.dim != dim {
         return Err(format!(
-            "init file {}: points of {} numbers, but the function has dim = {dim}; give {dim} numbers a line",
+            "init file {}: points of {} numbers, but the function has dim = {dim}; give {dim} numbers per line",
             path.display(),
             points.dim
         ));
@@ -191,7 +200,7 @@ pub fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
     Ok(points.values)
 }
 
-/// The bounds that are asked for, if any are; some may be asked for to have none.
+/// The bounds that are asked for, if any; the request may be for no bounds.
 #[expect(clippy::type_complexity, reason = "whether asked for, whether there are any, and which")]
 pub fn bounds(options: &RunOptions, dim: usize) -> Result<Option<Option<Vec<(f64, f64)>>>, String> {
     match &options.bounds {
@@ -211,7 +220,7 @@ pub fn bounds(options: &RunOptions, dim: usize) -> Result<Option<Option<Vec<(f64
         }
         Some(BoundsSpec::File(path)) => {
             let pairs = points::read(path)
-                .map_err(|e| in_file("bounds", path, &e) + " (bounds are LOW,HIGH or a file with a pair a line)")?;
+                .map_err(|e| in_file("bounds", path, &e) + " (bounds are LOW,HIGH or a file with one pair per line)")?;
             if pairs.dim != 2 || pairs.len() != dim {
                 let (rows, columns) = (pairs.len(), pairs.dim);
                 let path = path.display();
@@ -241,7 +250,7 @@ fn check_memory(particles: usize, dim: usize, rotated: bool, precision: Precisio
     }
     let (size, free) = (gibibytes(needed), gibibytes(available));
     let remedy = if matrix > positions { "use fewer dimensions or no rotation" } else { "use fewer, or f32" };
-    Err(format!("particles = {particles}: with dim = {dim} this needs {size} of memory, and {free} are free; {remedy}"))
+    Err(format!("particles = {particles}: with dim = {dim} this needs {size} of memory, and {free} is free; {remedy}"))
 }
 
 fn gibibytes(bytes: u128) -> String {
@@ -257,10 +266,10 @@ fn available_memory() -> Option<u128> {
     Some(kibibytes * 1024)
 }
 
-/// Says so when (lambda, sigma, dt, diffusion, scheme) is outside mean-square stability.
+/// A warning when (lambda, sigma, dt, diffusion, scheme) is outside mean-square stability.
 ///
-/// The built-in dynamics gives no warning, whatever its place: it was chosen on purpose, and a user who changed nothing of
-/// it has nothing to correct.
+/// The default dynamics gives no warning, stable or not: it was chosen on purpose, and a user who changed nothing
+/// has nothing to correct.
 pub fn stability_warning(config: &CboConfig, dim: usize) -> Option<String> {
     let dynamics = |c: &CboConfig| (c.lambda, c.sigma, c.dt, c.diffusion, c.scheme);
     if config.mean_square_factor(dim) < 1.0 || dynamics(config) == dynamics(&CboConfig::default()) {

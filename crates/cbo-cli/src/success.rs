@@ -38,7 +38,7 @@ pub struct SuccessArgs {
     /// Distance to a minimiser, in the maximum norm, below which a run is a success
     #[arg(long, value_name = "LENGTH", default_value = "0.25", value_parser = values::number, help_heading = "Success")]
     pub tolerance: f64,
-    /// Tells of every run
+    /// Reports every run
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Success")]
     pub verbose: Option<bool>,
@@ -59,7 +59,7 @@ struct Outcome {
     error: Option<String>,
 }
 
-/// What is told of all runs.
+/// The report of all runs.
 #[derive(Clone, Debug, Serialize)]
 struct Summary {
     objective: String,
@@ -83,7 +83,7 @@ struct Summary {
     outcomes: Option<Vec<Outcome>>,
 }
 
-/// More runs than this nobody waits for, and their outcomes are kept until the end.
+/// Nobody waits for more runs than this, and their outcomes are kept until the end.
 const MOST_RUNS: usize = 10_000_000;
 
 const CRITERION: &str = "max-norm distance of the best point to a minimiser is below the tolerance";
@@ -116,7 +116,7 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-/// All runs, spread over the threads; each by itself has one. Runs that Ctrl-C ended are left out.
+/// All runs, spread over the threads; each run has one. Runs that Ctrl-C ended are left out.
 fn all_runs<T: Scalar>(args: &SuccessArgs, setup: &Setup) -> Result<Vec<Outcome>, CliError>
 where
     Problem: Objective<T>,
@@ -143,7 +143,7 @@ where
         }
         outcome
     };
-    // One task a run: collecting in order makes the result independent of who did what.
+    // One task per run: collecting in order makes the result independent of who did what.
     let outcomes = pool.install(|| (0..args.runs).into_par_iter().with_max_len(1).map(one).collect::<Vec<_>>());
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -151,14 +151,14 @@ where
     outcomes.into_iter().flatten().collect()
 }
 
-/// One run; `None` if Ctrl-C ended it. Errors are those of a setting; a run that could not go on is an outcome.
+/// One run; `None` if Ctrl-C ended it. Errors are about settings; a run that could not continue is an outcome.
 fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64) -> Option<Result<Outcome, CliError>>
 where
     Problem: Objective<T>,
 {
     let problem = match setup.problem.build(seed) {
         Ok(problem) => problem,
-        Err(e) => return Some(Err(CliError::Usage(e.to_string()))),
+        Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
     let mut watch = |_: &StepReport<'_, T>| {
@@ -173,19 +173,19 @@ where
             });
         }
     };
-    if report.stop == StopReason::Observer {
+    if report.stop() == StopReason::Observer {
         return None;
     }
-    let best: Vec<f64> = report.best.x.iter().map(|v| v.to_f64()).collect();
+    let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
     let distance = problem.distance_to_minimiser(&best);
     Some(Ok(Outcome {
         seed,
         success: distance < tolerance,
         distance: Number(distance),
-        value: Number(report.best.value),
-        evaluations: report.evaluations,
-        steps: report.steps,
-        stop: report.stop.name(),
+        value: Number(report.best().value),
+        evaluations: report.evaluations(),
+        steps: report.steps(),
+        stop: report.stop().name(),
         error: None,
     }))
 }
@@ -211,13 +211,13 @@ fn description(problem: &ProblemSpec) -> Result<String, CliError> {
     let mut same = problem.clone();
     let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
     let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
-    let built = same.build(0).map_err(|e| CliError::Usage(e.to_string()))?;
+    let built = same.build(0).map_err(|e| CliError::usage(&e))?;
     Ok([built.description(), shifted.unwrap_or_default(), rotated.unwrap_or_default()].concat())
 }
 
 impl Summary {
     fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
-        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::usage(&e))?;
         let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
         let (wilson_low, wilson_high) = wilson(successes, runs);
         let finished = || outcomes.iter().filter(|o| o.error.is_none());
@@ -297,7 +297,7 @@ impl Summary {
         ];
         text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
         if self.failed_runs > 0 {
-            text += &format!("{:<12} {} runs could not go on; --verbose tells why\n", "failed", self.failed_runs);
+            text += &format!("{:<12} {} runs could not continue; --verbose says why\n", "failed", self.failed_runs);
         }
         text
     }
@@ -309,7 +309,7 @@ fn wilson(successes: u64, runs: u64) -> (f64, f64) {
     let rate = successes as f64 / n;
     let (centre, scale) = (rate + z * z / (2.0 * n), 1.0 + z * z / n);
     let half = z * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
-    // At the ends the interval ends exactly, whatever the rounding.
+    // At 0 and 1 the interval ends exactly, whatever the rounding.
     let low = if successes == 0 { 0.0 } else { (centre - half) / scale };
     let high = if successes == runs { 1.0 } else { (centre + half) / scale };
     (low, high)

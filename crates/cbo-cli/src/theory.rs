@@ -1,4 +1,4 @@
-//! `cbo theory`: what the theorem says of a setting.
+//! `cbo theory`: what the theorem says about a setting.
 
 mod json;
 
@@ -28,7 +28,7 @@ Examples:
 Without flags the setting is that of the paper's Figure 1, with its initial law.
 A setting that the theorem does not cover is explained, not refused.";
 
-/// The part of V_0 that epsilon is when nothing is said of it.
+/// The default epsilon, as a fraction of V_0.
 const RATIO: f64 = 0.01;
 
 /// More dimensions than this do not fit into memory where they must be listed, or squared for a rotation.
@@ -42,13 +42,13 @@ pub struct TheoryArgs {
     /// The function.
     #[command(flatten)]
     pub problem: ProblemOptions,
-    /// The accuracy: V is to fall to it; between 0 and V_0
+    /// The accuracy to which V should fall; between 0 and V_0
     #[arg(long, value_name = "E", value_parser = values::number, allow_hyphen_values = true, conflicts_with = "epsilon_ratio", help_heading = "Theorem")]
     pub epsilon: Option<f64>,
-    /// The accuracy as a part of V_0, between 0 and 1 [default: 0.01]
+    /// The accuracy as a fraction of V_0, between 0 and 1 [default: 0.01]
     #[arg(long, value_name = "R", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub epsilon_ratio: Option<f64>,
-    /// The part of the rate that is given away, between 0 and 1
+    /// The fraction of the rate that is given away, between 0 and 1
     #[arg(long, value_name = "T", default_value = "0.7", value_parser = values::number, allow_hyphen_values = true, help_heading = "Theorem")]
     pub tau: f64,
     /// The constant c of the mass bound, from (sqrt(5) - 1)/2 (0.61804) to 1 [default: the best]
@@ -111,7 +111,7 @@ fn radius(text: &str) -> Result<Radius, String> {
 
 impl From<TheoryError> for CliError {
     fn from(error: TheoryError) -> Self {
-        Self::Usage(error.to_string())
+        Self::usage(&error)
     }
 }
 
@@ -130,7 +130,7 @@ pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
             format!("must lie between 1 and {most}{}", if spec.rotate.is_some() { " with a rotation" } else { "" }),
         ));
     }
-    let problem = spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+    let problem = spec.build(args.seed).map_err(|e| CliError::usage(&e))?;
     let config = config(args, &problem)?;
     let r0 = match args.r0 {
         Some(Radius::Auto) => None,
@@ -178,11 +178,11 @@ fn config(args: &TheoryArgs, problem: &Problem) -> Result<CboConfig, CliError> {
         time: None,
         ..figure
     };
-    config.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
+    config.check(dim).map_err(|e| CliError::usage(&e))?;
     Ok(config)
 }
 
-/// A law with a number for each coordinate has as many as there are.
+/// A law with a number for each coordinate must have the right number of them.
 fn check_lengths(init: &InitialLaw, dim: usize) -> Result<(), CliError> {
     let (kind, parts) = match init {
         InitialLaw::Normal { mean, variance } => ("normal", [("mean", mean), ("variance", variance)]),
@@ -203,7 +203,7 @@ fn check_lengths(init: &InitialLaw, dim: usize) -> Result<(), CliError> {
     }
 }
 
-/// Everything that is told.
+/// Everything that is reported.
 struct Answer {
     problem: Problem,
     config: CboConfig,
@@ -232,8 +232,8 @@ impl Answer {
                 short(self.alpha()),
                 plain_number(config.dt),
                 config.particles,
-                text::diffusion(config.diffusion),
-                text::scheme(config.scheme)
+                config.diffusion.to_string(),
+                config.scheme.to_string()
             ),
             format!(
                 "V_0 = {}, epsilon = {} ({} V_0), tau = {}",
@@ -287,7 +287,7 @@ fn plain_number(value: f64) -> String {
     if value == 0.0 || (1e-5..1e16).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 
-/// A quantity for people: by its logarithm where the number is out of range.
+/// A quantity for people: as its logarithm where the number is out of range.
 fn shown(quantity: &Quantity) -> String {
     let lost = (quantity.value == 0.0 || quantity.value.is_infinite()) && quantity.log.is_finite();
     if lost { format!("exp({})", short(quantity.log)) } else { short(quantity.value) }

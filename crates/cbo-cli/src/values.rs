@@ -1,6 +1,6 @@
 //! What a flag may say: the texts of schedules, laws, boxes and switches, read and written.
 
-use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Reduction, Scheme, Sigma, Update};
+use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Method, Reduction, Scheme, Sigma, Update};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,17 +8,17 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Switch<T>(pub Option<T>);
 
-/// A limit of a run that goes on: a new one, or more than before.
+/// A limit of a run that is resumed: a new one, or more than before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget<T> {
     /// This, from the beginning of the run.
     Limit(T),
-    /// So much more.
+    /// This much more.
     More(T),
 }
 
 impl<T> Budget<T> {
-    /// The new limit of a run that had the limit `before`, if any, and has come to `done`.
+    /// The new limit of a run that had the limit `before`, if any, and has reached `done`.
     pub fn after(self, before: Option<T>, done: T, add: fn(T, T) -> T) -> T {
         match self {
             Self::Limit(limit) => limit,
@@ -43,7 +43,7 @@ pub enum BoundsSpec {
     Off,
     /// Lower and upper ends.
     Box(Coordinates, Coordinates),
-    /// A pair a line of this file.
+    /// One pair per line of this file.
     File(PathBuf),
 }
 
@@ -194,13 +194,13 @@ pub fn init(text: &str) -> Result<InitSpec, String> {
     }
 }
 
-/// The box: `LOW,HIGH`, the path of a file with a pair a line, or `off`.
+/// The box: `LOW,HIGH`, the path of a file with one pair per line, or `off`.
 pub fn bounds(text: &str) -> Result<BoundsSpec, String> {
     if is_off(text) {
         return Ok(BoundsSpec::Off);
     }
     if text.trim().parse::<f64>().is_ok() {
-        return Err("one number is not a box; give LOW,HIGH or a file with a pair a line".into());
+        return Err("one number is not a box; give LOW,HIGH or a file with one pair per line".into());
     }
     Ok(Coordinates::pair(text).map_or_else(|_| BoundsSpec::File(text.into()), |(low, high)| BoundsSpec::Box(low, high)))
 }
@@ -240,10 +240,10 @@ pub fn reduction(text: &str) -> Result<Switch<Reduction>, String> {
     if is_off(text) { Ok(Switch(None)) } else { engine(text).map(|r| Switch(Some(r))) }
 }
 
-pub(crate) const DIFFUSIONS: &[(&str, Diffusion)] = Diffusion::WORDS;
-pub(crate) const SCHEMES: &[(&str, Scheme)] = Scheme::WORDS;
-pub(crate) const UPDATES: &[(&str, Update)] = Update::WORDS;
-pub(crate) const HANDLINGS: &[(&str, BoundHandling)] = BoundHandling::WORDS;
+/// The dynamics of the particles.
+pub fn method(text: &str) -> Result<Method, String> {
+    engine(text)
+}
 
 /// A kind of noise.
 pub fn diffusion(text: &str) -> Result<Diffusion, String> {
@@ -327,17 +327,17 @@ mod tests {
             let clock = if epoch { Clock::Epoch } else { Clock::Step };
             let g = Geometric { start: a, factor: b, cap: c, clock };
             for value in [Alpha::Constant(a), Alpha::Geometric(g), Alpha::EffectiveSampleSize(b), Alpha::Logarithmic { start: c, clock }] {
-                prop_assert_eq!(alpha(&text::alpha(&value)), Ok(value));
+                prop_assert_eq!(alpha(&value.to_string()), Ok(value));
             }
             for value in [Sigma::Constant(a), Sigma::Geometric(g), Sigma::Logarithmic { start: c, clock }] {
-                prop_assert_eq!(sigma(&text::sigma(&value)), Ok(value));
+                prop_assert_eq!(sigma(&value.to_string()), Ok(value));
             }
             prop_assume!(a != b);
             let law = InitialLaw::Uniform { low: Coordinates::Each(vec![a, b]), high: Coordinates::All(c) };
             prop_assert_eq!(init(&text::init(&law, "")), Ok(InitSpec::Law(law)));
             let walls = (Coordinates::Each(vec![a, b]), Coordinates::Each(vec![b, a]));
             prop_assert_eq!(bounds(&text::bounds(&[(a, b), (b, a)])), Ok(BoundsSpec::Box(walls.0, walls.1)));
-            prop_assert_eq!(reduction(&text::reduction(Reduction { strength: a, least: b })), Ok(Switch(Some(Reduction { strength: a, least: b }))));
+            prop_assert_eq!(reduction(&Reduction { strength: a, least: b }.to_string()), Ok(Switch(Some(Reduction { strength: a, least: b }))));
         }
 
         #[test]

@@ -183,9 +183,9 @@ fn a_config_file_asks_for_it_and_repeats_it() {
     object(&cbo(&["minimize", "--config", path(&config), "--json", "--out", path(&second)]));
     let csv = |folder: &Path| fs::read(folder.join("certificate.csv")).expect("a file");
     assert_eq!(csv(&first), csv(&second));
-    // Into the same folder again, which must be meant.
+    // Into the same folder again, which needs --force.
     let again = ["minimize", "--config", path(&config), "--json", "--out", path(&second), "--force"];
-    assert_usage(&cbo(&again[..6]), &["holds a run already", "--force"]);
+    assert_usage(&cbo(&again[..6]), &["already holds a run", "--force"]);
     object(&cbo(&again));
     assert_eq!(csv(&second.join("replaced-1")), csv(&second));
     fs::write(&file, "objective = 'himmelblau'\ncertify = true\n").expect("written");
@@ -268,7 +268,7 @@ fn single_precision_and_an_estimate() {
     };
     let single = run("single", "rastrigin --dim 3 --shift 0.7 --precision f32");
     let estimate = run("estimate", "ackley --dim 2");
-    // Energies of this function are differences of large numbers: what rounding decides is not held against the bound.
+    // Energies of this function are differences of large numbers: what rounding decides does not count against the bound.
     let cancelling = run("cancelling", "schwefel --dim 4");
     assert_eq!((&estimate["basis"], &single["basis"]), (&Value::from("estimate"), &Value::from("exact")));
     for certificate in [single, estimate, cancelling] {

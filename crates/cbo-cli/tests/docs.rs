@@ -50,7 +50,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// What is to be done with a line of an `sh` block.
+/// What to do with a line of an `sh` block.
 #[derive(Debug, PartialEq)]
 enum Line<'a> {
     /// Nothing: a comment, or a command that the tests run elsewhere.

@@ -166,7 +166,7 @@ fn faults_of_a_config_file_name_file_and_line() {
     assert_usage(&wrong("runs = 3"), &["run.toml line 3", "unknown key `runs`"]);
     assert_usage(&run("objective = 'spher'\ndim = 2\n"), &["run.toml line 1", "did you mean `sphere`?"]);
     assert_usage(&run("objective = 'himmelblau'\n\ndim = 3\n"), &["run.toml line 3", "dim = 3"]);
-    // The command line wins, and then the fault is not the file's.
+    // The command line overrides the file, so the error does not blame the file.
     fs::write(&file, format!("{good}dt = 0.1\n")).expect("written");
     let output = cbo(&["minimize", "--config", path(&file), "--dt", "-1"]);
     assert_usage(&output, &["dt = -1"]);
@@ -178,14 +178,14 @@ fn outputs_that_cannot_be_written_are_found_before_the_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file.txt");
     fs::write(&file, "mine").expect("written");
-    // So many steps that a run which began would not end.
+    // So many steps that a run, once begun, would not end.
     let run = |flag: &str, value: &str| cbo(&["minimize", "sphere", "--dim", "2", "--steps", "1e15", flag, value]);
     let under = format!("{}/below", path(&file));
     assert_usage(&run("--out", &under), &["cannot write", "below", "choose"]);
     assert_usage(&run("--animate", &under), &["cannot write", "below", "choose"]);
     assert_usage(&run("--plot", &format!("{under}.svg")), &["cannot write", "below.svg", "choose"]);
     assert_usage(&run("--history", &format!("{under}.csv")), &["cannot write", "below.csv", "choose"]);
-    assert_usage(&run("--history", path(folder.path())), &["cannot write", "is no file"]);
+    assert_usage(&run("--history", path(folder.path())), &["cannot write", "is not a file"]);
     // A folder of something else is left alone.
     assert_usage(&run("--out", path(folder.path())), &["holds file.txt", "empty or a new folder"]);
     assert_usage(&run("--animate", path(folder.path())), &["holds file.txt", "empty or a new folder"]);

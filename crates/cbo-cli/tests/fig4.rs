@@ -22,7 +22,7 @@ impl Runs {
         self.folder.path().join(name)
     }
 
-    /// The paper's LeNet-1 over so many epochs, its test accuracy (in per cent) given at each; the file can be changed.
+    /// The paper's LeNet-1 over this many epochs, its test accuracy (in per cent) given at each; the file can be changed.
     fn lenet1(&self, name: &str, epochs: usize, accuracy: impl Fn(f64) -> f64, change: impl Fn(&mut Value)) {
         let folder = self.path(name);
         fs::create_dir(&folder).expect("a folder");
@@ -174,7 +174,7 @@ fn another_setting_is_drawn_and_nothing_is_expected_of_it() {
     assert!(runs.read("fig4.csv").contains("3,\"conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn\",0,0.5,"));
     let text = stdout(&runs.figure(&names, &[]));
     for part in [
-        "no expected accuracy could be compared; of 6 runs nothing is expected",
+        "no expected accuracy could be compared; nothing is expected of 6 runs",
         "no expectation: preset is best, not paper",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -186,7 +186,7 @@ fn equal_runs_are_told_apart_by_their_folders() {
     let runs = Runs::new();
     runs.lenet1("here", 2, good, |_| ());
     runs.lenet1("there", 2, good, |_| ());
-    // Separated by a comma, too.
+    // Separated by a comma too.
     let both = format!("{},{}", path(&runs.path("here")), path(&runs.path("there")));
     let out = runs.path("figures");
     assert_eq!(cbo(&["paper", "fig4", "--runs", &both, "--out", path(&out)]).status.code(), Some(0));

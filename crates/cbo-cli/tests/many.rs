@@ -35,7 +35,7 @@ fn success_does_not_depend_on_threads() {
     for threads in [2, 3, 8] {
         assert_eq!(stdout(&words(&format!("{line} {threads}"))), one);
     }
-    // A shift of its own for each run: minimisers differ, so equal distances would be a wonder.
+    // A shift of its own for each run: minimisers differ, so equal distances would be very unlikely.
     let fixed = stdout(&words(&format!("{} 1", line.replace("--shift random", "--shift 1"))));
     assert_ne!(one, fixed);
 }

@@ -92,7 +92,7 @@ fn the_object_of_a_quick_run_has_its_keys_and_numbers() {
     close(&result["distances"][0]["w1"], 0.03584656, 1e-5);
     close(&result["distances"][1]["w2"], 0.02486585, 1e-5);
     close(&result["exponent"], -0.5350689, 1e-5);
-    // And of what they should be: the mean of the law moves like 2.048 exp(-t) plus a little, for the consensus point does.
+    // And what they should be: the mean of the law moves like 2.048 exp(-t) plus a little, because the consensus point moves.
     let gone = 2.048 * (-2.0f64).exp();
     assert!((gone..1.1 * gone).contains(&number(&result["mean"][0])));
 }
@@ -251,7 +251,7 @@ fn bad_input_is_refused_with_the_range() {
     for (flags, parts) in cases {
         assert_usage(&words(&format!("meanfield --quick {flags}")), parts);
     }
-    // Nothing that the law lives on: a failure, not a usage error.
+    // No finite value where the law is: a failure, not a usage error.
     let output = words("meanfield --quick --objective schwefel --init uniform:600,700");
     assert_eq!(output.status.code(), Some(1), "{}", crate::common::stderr(&output));
 }

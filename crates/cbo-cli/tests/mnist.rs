@@ -64,7 +64,7 @@ fn threads_do_not_change_a_bit_and_seeds_do() {
     assert_ne!(one["loss"], train("--seed 1")["loss"]);
 }
 
-/// Guessing is right for one in ten.
+/// Guessing is right one time in ten.
 #[test]
 fn the_built_in_digits_are_learned_in_seconds() {
     let result = train("--epochs 15 --alpha ess:0.3 --kick 5e-3 --sigma 0.5");
@@ -141,8 +141,8 @@ fn a_folder_gets_everything_and_the_model_evaluates_to_the_same() {
     assert_eq!(fs::read(again.join("model.safetensors")).expect("a model"), read("model.safetensors"));
     assert_eq!(fs::read(again.join("config.toml")).expect("settings"), read("config.toml"));
 
-    // A run is not overwritten unless that is meant, and then it is set aside; other files are never touched.
-    assert_usage(&words(&format!("{SHORT} --out {}", path(&out))), &["holds a run already", "cbo resume", "--force"]);
+    // A run is not overwritten without --force, and then it is set aside; other files are never touched.
+    assert_usage(&words(&format!("{SHORT} --out {}", path(&out))), &["already holds a run", "cbo resume", "--force"]);
     let before = read("model.safetensors");
     train(&format!("--force --out {}", path(&out)));
     assert_eq!(read("replaced-1/model.safetensors"), before);
@@ -150,7 +150,7 @@ fn a_folder_gets_everything_and_the_model_evaluates_to_the_same() {
     fs::create_dir(&thesis).expect("a folder");
     fs::write(thesis.join("thesis.tex"), "").expect("a file");
     let refused = words(&format!("{SHORT} --force --out {}", path(&thesis)));
-    assert_usage(&refused, &["thesis.tex", "is not the folder of a run", "choose an empty or a new folder"]);
+    assert_usage(&refused, &["thesis.tex", "is not a run folder", "choose an empty or a new folder"]);
 }
 
 /// A data set of its own folder: the subset's own files, as gzip and unpacked by the reader.

@@ -11,7 +11,7 @@ use std::process::Output;
 const FILES: [&str; 4] =
     ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
 
-/// The files of the built-in subset: a data set that is small and always at hand.
+/// The files of the built-in subset: a data set that is small and always available.
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../cbo-problems/data")
 }
@@ -264,9 +264,9 @@ fn places_that_cannot_be_written_to_are_found_first() {
     assert_usage(&place.fetch(&[&arguments[..], &[path(&under)]].concat()), &["cannot write", "below", "choose"]);
     assert_usage(&place.fetch(&[&arguments[..], &[path(&file)]].concat()), &["cannot write", "file", "choose"]);
     assert_eq!(fs::read(&file).expect("still there"), b"mine");
-    // A folder in the place of the last file: nothing may be written before it is found.
+    // A folder in place of the last file: nothing may be written before it is found.
     fs::create_dir_all(place.at("to").join(FILES[3])).expect("a folder");
-    assert_usage(&place.fetch_subset(&place.mirror(), &[]), &["cannot write", FILES[3], "is no file"]);
+    assert_usage(&place.fetch_subset(&place.mirror(), &[]), &["cannot write", FILES[3], "is not a file"]);
     assert_eq!(fs::read_dir(place.at("to")).expect("the folder").count(), 1);
 }
 

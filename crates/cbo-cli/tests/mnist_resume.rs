@@ -41,7 +41,7 @@ fn start(arguments: &[String]) -> Child {
     program(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
 }
 
-/// Everything that a run left, but the clock.
+/// Everything that a run left, except times.
 #[derive(Debug, PartialEq)]
 struct Left {
     result: Value,
@@ -151,7 +151,7 @@ fn interrupted_it_goes_on_with_any_number_of_threads() {
         object(&run(&resuming(&out, &["--threads", "1"])));
         assert_eq!(&left(&out), undisturbed(EPOCHS));
         let log = fs::read_to_string(out.join("log.txt")).expect("a log");
-        assert!(log.contains("(interrupt)") && log.contains("goes on at step"), "{log}");
+        assert!(log.contains("(interrupt)") && log.contains("resumed at step"), "{log}");
     }
 }
 
@@ -194,7 +194,7 @@ fn changed_settings_are_named_and_need_force() {
     edit(&out, &[("lambda", "0.5"), ("dt", "0.2")]);
     assert_usage(&more(&[]), &["lambda = 0.5 (it was 1.0)", "dt = 0.2 (it was 0.1)", "config.toml", "--force"]);
     assert_eq!(step(&out), EPOCHS * EPOCH);
-    // What cannot go together is refused with force, too.
+    // What cannot go together is refused even with force.
     edit(&out, &[("seed", "7")]);
     assert_usage(&more(&["--force"]), &["seed = 0", "seed = 7", "put it back"]);
     edit(&out, &[("seed", "0"), ("batch-data", "25")]);
@@ -224,7 +224,7 @@ fn other_images_are_named_and_need_force() {
     let begun = program(&training(&out, &["--data", "data"])).current_dir(folder.path()).output().expect("a run");
     assert!(begun.status.success(), "{}", stderr(&begun));
     object(&run(&resuming(&out, &[])));
-    // Images may lie elsewhere, as long as they are the same.
+    // Images may be elsewhere, as long as they are the same.
     fs::rename(&data, &moved).expect("moved");
     assert_usage(&run(&resuming(&out, &[])), &["data", "four IDX files"]);
     edit(&out, &[("data", &format!("\"{}\"", path(&moved)))]);
@@ -287,7 +287,7 @@ fn a_run_without_room_for_checkpoints_goes_on_and_says_so() {
     let (_folder, out) = finished();
     let previous = out.join("checkpoint.previous.cbo");
     fs::remove_file(&previous).expect("removed");
-    // A folder in the place of the file cannot be replaced by it.
+    // A folder in place of the file cannot be replaced by it.
     fs::create_dir_all(previous.join("full")).expect("a folder");
     let output = run(&["resume", path(&out), "--json", "--epochs", "3"].map(String::from));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));

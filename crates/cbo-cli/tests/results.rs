@@ -137,7 +137,7 @@ fn a_run_folder_is_complete_and_repeats_the_run() {
         // Into the same folder, which must be meant: the run stays the same, and the old one is kept.
         let before = fs::read_to_string(&config).expect("read");
         let line = ["minimize", "--config", path(&config), "--json", "--quiet", "--out", path(&out), "--force"];
-        assert_usage(&cbo(&line[..7]), &["holds a run already", "cbo resume", "--force"]);
+        assert_usage(&cbo(&line[..7]), &["already holds a run", "cbo resume", "--force"]);
         assert_eq!(result(&cbo(&line)), first.1, "{run}");
         let old = fs::read_to_string(out.join("replaced-1/config.toml"));
         assert_eq!(old.expect("the old one"), before);

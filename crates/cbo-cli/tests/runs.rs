@@ -1,4 +1,4 @@
-//! `cbo runs`: what it says of folders, while runs go on and after, and of those that are no runs.
+//! `cbo runs`: what it says about folders, during and after runs, and about those that are not runs.
 
 use crate::common::{assert_usage, cbo, object, path, read_png, stderr, stdout};
 use cbo_runs::external::{Attempt, Outcome};
@@ -100,7 +100,7 @@ fn nothing_to_list_is_said() {
     let output = cbo(&["runs", "list", path(place.path())]);
     assert!(output.status.success() && stdout(&output).contains("no runs in"), "{}", stdout(&output));
     assert_eq!(array(&["runs", "list", path(place.path()), "--json"]), Vec::<Value>::new());
-    assert_usage(&cbo(&["runs", "list", path(&place.path().join("nowhere"))]), &["nowhere", "name a folder"]);
+    assert_usage(&cbo(&["runs", "list", path(&place.path().join("nowhere"))]), &["nowhere", "give a folder"]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn states_are_told_apart() {
     fs::rename(folder.join("checkpoint.previous.cbo"), folder.join("checkpoint.cbo")).expect("renamed");
     assert_eq!(show()["state"], "interrupted");
     let text = stdout(&cbo(&["runs", "show", path(&folder)]));
-    assert!(text.contains(&format!("interrupted; go on with: cbo resume {}", folder.display())), "{text}");
+    assert!(text.contains(&format!("interrupted; resume with: cbo resume {}", folder.display())), "{text}");
     // And before its first checkpoint: the settings are still known.
     fs::remove_file(folder.join("checkpoint.cbo")).expect("removed");
     let shown = show();
@@ -264,7 +264,7 @@ fn what_is_no_run_is_refused_with_a_remedy() {
     assert_usage(&cbo(&["runs", "export", path(&plain)]), &["plain", "no evaluations", "--command", "history.csv"]);
     let nowhere = place.path().join("nowhere");
     for command in ["show", "compare", "export"] {
-        assert_usage(&cbo(&["runs", command, path(place.path())]), &["not the folder of a run", "cbo runs list"]);
+        assert_usage(&cbo(&["runs", command, path(place.path())]), &["not a run folder", "cbo runs list"]);
         assert_usage(&cbo(&["runs", command, path(&nowhere)]), &["no folder", "nowhere", "cbo runs list"]);
     }
     let folder = program(place.path(), "c");

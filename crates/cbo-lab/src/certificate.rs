@@ -1,4 +1,4 @@
-//! Certificates while running: at each kept step, what the paper's lemma and propositions say of the cloud, beside what
+//! Certificates while running: at each kept step, what the paper's lemma and propositions say about the cloud, beside what
 //! the cloud does.
 //!
 //! - Lemma 1: the derivative of V along the mean-field flow, and its upper bound
@@ -77,7 +77,7 @@ impl CertificateRecord {
 }
 
 /// The observer. It keeps evenly spaced steps, at most `capacity` of them, as [`cbo::History`] does: when it is full,
-/// every second one goes and the spacing doubles.
+/// every second one is dropped and the spacing doubles.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     assumptions: Assumptions,
@@ -188,20 +188,20 @@ impl Certificate {
         self.farthest
     }
 
-    /// What of the setting is outside the theory, in words.
+    /// What in the settings is outside the theory, in words.
     pub fn remarks(&self) -> &[&'static str] {
         &self.remarks
     }
 
     /// Adds the end of the run, if that step was not kept.
     pub fn finish<T: Scalar>(&mut self, report: &RunReport<T>) {
-        if self.records.last().is_some_and(|last| last.step >= report.steps) {
+        if self.records.last().is_some_and(|last| last.step >= report.steps()) {
             return;
         }
-        let consensus: Vec<f64> = report.consensus.x.iter().map(|x| x.to_f64()).collect();
-        let (step, time, alpha, sigma) = (report.steps, report.time, report.alpha, report.sigma);
-        let (consensus, ensemble) = (&consensus[..], &report.ensemble);
-        let evaluated = (report.energies.len() != ensemble.len()).then_some(&[][..]);
+        let consensus: Vec<f64> = report.consensus().x.iter().map(|x| x.to_f64()).collect();
+        let (step, time, alpha, sigma) = (report.steps(), report.time(), report.alpha(), report.sigma());
+        let (consensus, ensemble) = (&consensus[..], &report.ensemble());
+        let evaluated = (report.energies().len() != ensemble.len()).then_some(&[][..]);
         self.keep(&Moment { step, time, alpha, sigma, consensus, ensemble, evaluated });
     }
 
@@ -269,10 +269,10 @@ impl Certificate {
 
     /// What has to be seen at every step, kept or not: B, and at the start the initial law.
     fn glance<T: Scalar>(&mut self, step: &StepReport<'_, T>) {
-        let offsets = step.consensus.iter().zip(&self.assumptions.minimiser).map(|(a, b)| (a - b).abs());
+        let offsets = step.consensus().iter().zip(&self.assumptions.minimiser).map(|(a, b)| (a - b).abs());
         self.farthest = offsets.fold(self.farthest, |most, x| if x > most || x.is_nan() { x } else { most });
-        if step.step == 0 {
-            let rows = step.ensemble.rows();
+        if step.step() == 0 {
+            let rows = step.ensemble().rows();
             let (mut sum, mut offset) = (0.0, vec![0.0; rows.dim()]);
             for row in rows.iter() {
                 for ((x, v), m) in offset.iter_mut().zip(row).zip(&self.assumptions.minimiser) {
@@ -288,26 +288,26 @@ impl Certificate {
 impl<T: Scalar> Observer<T> for Certificate {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         self.glance(step);
-        if !step.step.is_multiple_of(self.spacing) {
+        if !step.step().is_multiple_of(self.spacing) {
             return ControlFlow::Continue(());
         }
         if self.records.len() == self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.records.retain(|r| r.step.is_multiple_of(spacing));
-            if !step.step.is_multiple_of(spacing) {
+            if !step.step().is_multiple_of(spacing) {
                 return ControlFlow::Continue(());
             }
         }
-        let StepReport { consensus, ensemble, evaluated, .. } = *step;
-        let (time, alpha, sigma) = (step.time, step.alpha, step.sigma);
-        self.keep(&Moment { step: step.step, time, alpha, sigma, consensus, ensemble, evaluated });
+        let (consensus, ensemble, evaluated) = (step.consensus(), step.ensemble(), step.evaluated());
+        let (time, alpha, sigma) = (step.time(), step.alpha(), step.sigma());
+        self.keep(&Moment { step: step.step(), time, alpha, sigma, consensus, ensemble, evaluated });
         ControlFlow::Continue(())
     }
 }
 
 /// The constants of assumption A2 with a radius R_0 that suits the Laplace bound: the one used everywhere for the
-/// function, or else the one with the largest `eta E_inf^nu`, for the bound is proportional to 1/eta and speaks up to
+/// function, or else the one with the largest `eta E_inf^nu`, because the bound is proportional to 1/eta and holds up to
 /// energies of E_inf.
 fn assumptions(problem: &Problem) -> Result<Assumptions, TheoryError> {
     if let Some(r0) = default_r0(problem) {

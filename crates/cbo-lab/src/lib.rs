@@ -1,5 +1,5 @@
 //! The paper *Convergence of Anisotropic Consensus-Based Optimization in Mean-Field Law* as software: what its theorem says
-//! of a setting, what its lemmas say of a run, the mean-field law itself, and its figures as numbers. No files, no printing,
+//! about a setting, what its lemmas say about a run, the mean-field law itself, and its figures as numbers. No files, no printing,
 //! no drawing.
 //!
 //! The constants of the theorem for the setting of the paper's Figure 1 in four dimensions:

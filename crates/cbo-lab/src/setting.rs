@@ -1,4 +1,4 @@
-//! The setting of the paper's Figure 1, from which the commands on the theory start.
+//! The setting of the paper's Figure 1, the default of everything about the theory.
 
 use cbo::{Alpha, CboConfig, Coordinates, InitialLaw, Sigma};
 
@@ -19,7 +19,7 @@ pub const VARIANCE: f64 = 32.0;
 /// Norm of the mean at the start.
 pub const MEAN_NORM: f64 = 2.0;
 
-/// The initial law, which the paper does not state and its authors' script does: normal with covariance 32 Id, its mean at
+/// The initial law, stated not in the paper but in its authors' script: normal with covariance 32 Id, its mean at
 /// distance 2 from the origin in the direction whose first d/2 coordinates are equal and the others 0 (in one dimension: at 2).
 pub fn initial_law(dim: usize) -> InitialLaw {
     let equal = (dim / 2).max(1);

@@ -1,7 +1,7 @@
 //! Training networks without gradients: the paper's machine learning experiment.
 //!
 //! A particle is a parameter vector, the objective the mean cross-entropy on one data batch after the other. Twice an epoch the
-//! particle with the least loss on a fixed random sample of the training images is taken out and judged on the test images.
+//! particle with the least loss on a fixed random sample of the training images is judged on the test images.
 //!
 //! ```
 //! use cbo_lab::training::{self, Settings};
@@ -40,9 +40,9 @@ pub const SAMPLE: usize = 10_000;
 pub struct Settings {
     /// The network.
     pub network: Network,
-    /// The dynamics. `epoch_steps`, `steps` and the other limits are ours to set.
+    /// The dynamics. `epoch_steps`, `steps` and the other limits are set here.
     pub config: CboConfig,
-    /// Times that the training images are gone through.
+    /// Passes through the training images.
     pub epochs: u64,
     /// Images in a data batch, a divisor of their number.
     pub batch_data: usize,
@@ -51,7 +51,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The paper's setting: 100 particles, of which 10 are evaluated a step and all move, on 60 images; alpha doubles and
+    /// The paper's setting: 100 particles, of which 10 are evaluated per step and all move, on 60 images; alpha doubles and
     /// sigma falls like 1 / log2 with each epoch; a kick where consensus stalls.
     pub fn paper(network: Network) -> Self {
         let config = CboConfig {
@@ -68,8 +68,8 @@ impl Settings {
         Self { network, config, epochs: 30, batch_data: 60, shuffle: false }
     }
 
-    /// The fewest epochs to a good LeNet-1, found by experiment; see the guide. More particles and as many evaluations a step make
-    /// longer rounds, on 300 images each; alpha keeps three of ten particles in the mean, whatever the loss; the kick comes
+    /// The fewest epochs to a good LeNet-1, found by experiment; see the guide. More particles with the same evaluations per step make
+    /// longer rounds, on 300 images each; alpha keeps three of ten particles in the average, whatever the loss; the kick comes
     /// before the swarm has shrunk to nothing.
     pub fn best(network: Network) -> Self {
         let paper = Self::paper(network);
@@ -127,7 +127,7 @@ pub struct Point {
 pub struct Progress<'a> {
     /// Epochs done.
     pub epoch: f64,
-    /// The part of the run that is done, from 0 to 1.
+    /// The fraction of the run that is done, from 0 to 1.
     pub done: f64,
     /// Whether this is the last step.
     pub is_last: bool,
@@ -142,12 +142,12 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// The points of the curve so far. One that is only there because the run is ended now does not belong to them.
+    /// The points of the curve so far. A point that is there only because the run is ending now is not among them.
     pub fn curve(&self) -> &[Point] {
         &self.findings.curve
     }
 
-    /// The run at this step, from which [`Training::resume`] goes on bit by bit.
+    /// The run at this step, from which [`Training::resume`] continues bit for bit.
     pub fn save(&self) -> Saved {
         Saved { state: self.at.state(), findings: self.findings.to_bytes(self.seconds, self.rhythm) }
     }
@@ -217,15 +217,15 @@ pub enum TrainingError {
     /// The run failed.
     #[error(transparent)]
     Solve(#[from] SolveError),
-    /// Bytes from which a run cannot go on.
+    /// Bytes from which a run cannot be resumed.
     #[error(transparent)]
     State(#[from] StateError),
     /// Findings that cannot be read.
-    #[error("the findings that were saved cannot be used: {0}")]
+    #[error("the saved findings cannot be used: {0}")]
     Saved(&'static str),
     /// Findings of a run with epochs of another length.
     #[error(
-        "the curve that was saved belongs to epochs of another number of steps; the images in a data batch, the particles and \
+        "the saved curve belongs to epochs of another number of steps; the images in a data batch, the particles and \
          how many of them are evaluated in a step must stay as they were"
     )]
     OtherEpochs,
@@ -243,7 +243,7 @@ pub fn train(
     Training::new(settings, data)?.run(watch)
 }
 
-/// A run that can begin, or go on: its settings are good.
+/// A run that can begin or be resumed: its settings are valid.
 ///
 /// ```
 /// use cbo_lab::training::{Saved, Settings, Training};
@@ -271,7 +271,7 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Checks that the settings are good, and that they fit the data.
+    /// Checks that the settings are valid and fit the data.
     pub fn new(settings: &Settings, data: &'a Dataset) -> Result<Self, TrainingError> {
         let Settings { network, config, epochs, batch_data, shuffle } = settings;
         match (network.classes(), network.parameters()) {
@@ -304,7 +304,7 @@ impl<'a> Training<'a> {
         judge.finish(&run)
     }
 
-    /// Goes on where a run was saved, as if it had never stopped. The settings must be those of that run, apart from the
+    /// Continues where a run was saved, as if it had never stopped. The settings must be those of that run, apart from the
     /// epochs, of which there may be more, and the threads.
     pub fn resume(
         self,

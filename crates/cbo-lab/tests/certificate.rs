@@ -23,7 +23,7 @@ struct Cloud {
     consensus: Vec<f64>,
 }
 
-/// Clouds of any size, at any distance of v*, at any distance of the origin; v_a a weighted mean of the particles.
+/// Clouds of any size, at any distance from v*, at any distance from the origin; v_a a weighted mean of the particles.
 fn clouds() -> impl Strategy<Value = Cloud> {
     let exponent = -6.0..6.0f64;
     let signs = prop::collection::vec(-1.0..1.0f64, 8);
@@ -49,7 +49,7 @@ fn clouds() -> impl Strategy<Value = Cloud> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ by rounding only: each term
+    /// The identity of the module's derivation, and Lemma 1, on any cloud. The forms differ only by rounding: each term
     /// has a few dozen operations of relative error 1e-16.
     #[test]
     fn the_two_forms_agree_and_the_lemma_holds(
@@ -193,9 +193,9 @@ fn a_step_of_the_engine_meets_its_expectation() {
             let mut seen: Vec<Evolution> = Vec::new();
             let mut variance = 0.0;
             solve(&config, &problem, &mut |step: &StepReport<'_, f64>| {
-                seen.push(Evolution::new(step.ensemble.rows(), &minimiser, step.consensus));
-                if step.step == 0 {
-                    variance = variance_of_v(&config, step.ensemble, &minimiser, step.consensus);
+                seen.push(Evolution::new(step.ensemble().rows(), &minimiser, step.consensus()));
+                if step.step() == 0 {
+                    variance = variance_of_v(&config, step.ensemble(), &minimiser, step.consensus());
                 }
                 ControlFlow::Continue(())
             })
@@ -273,7 +273,7 @@ fn a_run_of_the_paper_is_certified() {
         // V as the engine measures it, and the mass bound by hand.
         let mut last = f64::NAN;
         solve(&config, &problem, &mut |step: &StepReport<'_, f64>| {
-            last = step.ensemble.half_mean_square(&[0.0, 0.0]);
+            last = step.ensemble().half_mean_square(&[0.0, 0.0]);
             ControlFlow::Continue(())
         })
         .expect("a run");
@@ -362,14 +362,14 @@ fn functions_with_several_minimisers_are_refused() {
     }
 }
 
-/// An objective of one's own has no known minimiser; the lemma can be watched nonetheless.
+/// A user's own objective has no known minimiser; the lemma can be watched all the same.
 #[test]
 fn the_lemma_can_be_watched_without_a_benchmark() {
     let objective = from_fn(2, |x: &[f64]| (x[0] - 1.0).powi(2) + x[1].powi(4));
     let dynamics = Dynamics::new(1.0, 0.5, Diffusion::Anisotropic, 2);
     let config = CboConfig { sigma: Sigma::Constant(0.5), steps: Some(20), ..CboConfig::default() };
     solve(&config, &objective, &mut |step: &StepReport<'_, f64>| {
-        let evolution = Evolution::new(step.ensemble.rows(), &[1.0, 0.0], step.consensus);
+        let evolution = Evolution::new(step.ensemble().rows(), &[1.0, 0.0], step.consensus());
         assert!(evolution.slack(&dynamics) >= -1e-12 * evolution.size(&dynamics));
         ControlFlow::Continue(())
     })

@@ -35,9 +35,10 @@ where
 {
     let run = solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{}: {config:?}: {e}", problem.name()));
     let mut print = Fingerprint::NEW;
-    let points = run.ensemble.rows().as_slice().iter().chain(&run.best.x).chain(&run.consensus.x).chain(&run.energies);
+    let points =
+        run.ensemble().rows().as_slice().iter().chain(&run.best().x).chain(&run.consensus().x).chain(run.energies());
     points.for_each(|x| print.add(x.to_f64()));
-    [run.best.value, run.consensus.value, run.alpha].into_iter().for_each(|x| print.add(x));
+    [run.best().value, run.consensus().value, run.alpha()].into_iter().for_each(|x| print.add(x));
     print
 }
 
@@ -83,7 +84,7 @@ fn print_fingerprints() {
     train_networks(print);
 }
 
-/// Schedules and extras in turns.
+/// Schedules and extras in turn.
 fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
     let alpha = [Alpha::Constant(30.0), Alpha::EffectiveSampleSize(0.3), Alpha::Constant(f64::INFINITY)];
     CboConfig {

@@ -35,7 +35,7 @@ fn run(settings: &Settings, problem: &Problem) -> Trajectory {
     Trajectory::new(settings, problem, &minimiser, &[0, last], &|| ()).expect("a run")
 }
 
-/// Mass to 1e-12 and no negative density at any step, also where noise outweighs drift and at every alpha.
+/// Mass to 1e-12 and no negative density at any step, even where noise outweighs drift, and at every alpha.
 #[test]
 fn no_mass_is_lost_and_no_density_is_negative() {
     let cases = [
@@ -265,7 +265,7 @@ fn the_floor_is_what_many_particles_show() {
     assert!((far / floor - 1.0).abs() < 0.25 && near < 0.4 * far, "floor {floor}, far {far}, near {near}");
 }
 
-/// `E|v - a| = exp(-lambda T) E|v_0 - a|` to 1 %, and `W_2` to a, which is `sqrt(2 V)`, to 2 %, for masses spread over a cell are
+/// `E|v - a| = exp(-lambda T) E|v_0 - a|` to 1 %, and `W_2` to a, which is `sqrt(2 V)`, to 2 %, because masses spread over a cell are
 /// farther out than its node: up to where sigma is refused. Distances over any third law obey the triangle inequality, to rounding.
 #[test]
 fn distances_of_a_frozen_law_are_right_whatever_the_noise() {
@@ -326,7 +326,7 @@ fn consensus_points_in_the_tail_of_the_law_are_those_of_a_quadrature() {
             }
         }
     }
-    // Farther away the law is refused: at 30 its tail is there but thinner than the scheme's, at 60 it is no number any more.
+    // Farther away the law is refused: at 30 its tail is there but thinner than the scheme's, at 60 it is no longer a number.
     for mean in [30.0, 60.0, 1e6] {
         for alpha in [5.0, f64::INFINITY] {
             let case = Settings { alpha, init: normal(mean, 1.0), ..settings() };

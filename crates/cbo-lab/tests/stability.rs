@@ -92,7 +92,7 @@ fn contraction_has_two_edges_where_the_drift_overshoots() {
     // lambda dt = 1, drift first: every particle is at the consensus point after a step.
     let at_once = CboConfig { dt: 1.0, scheme: Scheme::DriftFirst, ..base.clone() };
     assert_eq!(stability::contracting_sigmas(&at_once, 3), Some((0.0, f64::INFINITY)));
-    // The edge of isotropic noise in continuous time: sigma^2 = 2 lambda / (d - 2), also with the tiniest steps.
+    // The edge of isotropic noise in continuous time: sigma^2 = 2 lambda / (d - 2), even with the tiniest steps.
     let tiny = CboConfig { dt: 1e-15, ..isotropic };
     let (_, edge) = stability::contracting_sigmas(&tiny, 1002).expect("an interval");
     assert!((edge / 0.002f64.sqrt() - 1.0).abs() < 1e-3, "{edge}");

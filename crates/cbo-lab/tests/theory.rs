@@ -229,7 +229,7 @@ fn exact_constants_hold_on_dense_grids_and_are_attained() {
                 }
             }
             let what = format!("{} d = {} r0 = {r0}: {a2:?}", problem.description(), problem.dim());
-            // Within the grid's resolution from above, never below (but for rounding).
+            // Within the grid's resolution from above, never below (except for rounding).
             assert!(eta >= a2.eta * (1.0 - 1e-9), "{what}: {eta}");
             assert!(eta <= a2.eta * 1.002 || problem.name() == "salomon" && eta < 0.13, "{what}: {eta}");
             assert!(far >= a2.far_field * (1.0 - 1e-9) && far <= a2.far_field * 1.001, "{what}: {far}");
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// The search finds what is proved, within 5 percent (nu exactly), where the function has no narrow valleys between its radii.
+/// The search finds what is proved, within 5 per cent (nu exactly), where the function has no narrow valleys between its radii.
 #[test]
 fn estimates_are_honest() {
     for problem in exact_problems() {
@@ -295,8 +295,8 @@ fn estimates_are_honest() {
     }
 }
 
-/// In the plane, against all points of fine spheres: the least height on each, and with it eta and E_inf, to 1 percent; and
-/// never above what the grid finds, but for 1e-6.
+/// In the plane, against all points of fine spheres: the least height on each, and with it eta and E_inf, to 1 per cent; and
+/// never above what the grid finds, except for 1e-6.
 #[test]
 fn estimates_in_the_plane_are_those_of_a_grid() {
     for name in ["beale", "goldstein-price", "ackley", "levy"] {

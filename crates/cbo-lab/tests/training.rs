@@ -22,7 +22,7 @@ fn with(settings: &Settings, change: impl Fn(&mut CboConfig)) -> Settings {
     settings
 }
 
-/// Everything but the clock.
+/// Everything except times.
 fn untimed(trained: &Trained) -> Vec<(u64, u64, u64, u64)> {
     let bits = |p: &cbo_lab::training::Point| {
         (p.step, p.loss.to_bits(), p.train_accuracy.to_bits(), p.test_accuracy.to_bits())
@@ -89,7 +89,7 @@ fn quick(network: Network) -> Settings {
     with(&Settings { epochs: 20, ..small(network) }, change)
 }
 
-/// Guessing is right for one in ten.
+/// Guessing is right one time in ten.
 #[test]
 fn the_built_in_digits_are_learned() {
     let lenet1 = run(&quick(Network::lenet1()));

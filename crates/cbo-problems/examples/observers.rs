@@ -12,7 +12,7 @@ struct Contracted {
 
 impl Observer<f64> for Contracted {
     fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
-        let spread = step.ensemble.spread();
+        let spread = step.ensemble().spread();
         let first = *self.first.get_or_insert(spread);
         if spread < 1e-6 * first { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for record in observers.0.records() {
         println!("step {:4}  best {:9.3e}  spread {:9.3e}", record.step, record.best, record.spread);
     }
-    assert!(run.stop == StopReason::Observer || run.stop == StopReason::Steps);
-    assert!(ackley.distance_to_minimiser(&run.best.x) < 0.01);
+    assert!(run.stop() == StopReason::Observer || run.stop() == StopReason::Steps);
+    assert!(ackley.distance_to_minimiser(&run.best().x) < 0.01);
     Ok(())
 }

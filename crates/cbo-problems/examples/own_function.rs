@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem::builder_of::<Ripples>().dim(8).shift(1.25).build()?;
     let config = CboConfig { init: InitialLaw::uniform(problem.domain()), ..CboConfig::default() };
     let run = solve::<f64>(&config, &problem, &mut ())?;
-    println!("{}: {:.3e} at {:.3?}", problem.description(), run.best.value, run.best.x);
-    assert!(problem.distance_to_minimiser(&run.best.x) < 1e-3);
+    println!("{}: {:.3e} at {:.3?}", problem.description(), run.best().value, run.best().x);
+    assert!(problem.distance_to_minimiser(&run.best().x) < 1e-3);
     Ok(())
 }

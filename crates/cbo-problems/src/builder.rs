@@ -23,7 +23,7 @@ impl ProblemBuilder {
         Self { entry, dim: None, parameters: Vec::new(), shift: None, rotation: None }
     }
 
-    /// The number of coordinates. Functions that are defined in one dimension only need none.
+    /// The number of coordinates. Functions of a fixed dimension do not need it.
     pub fn dim(mut self, dim: usize) -> Self {
         self.dim = Some(dim);
         self

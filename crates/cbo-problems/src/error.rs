@@ -7,7 +7,7 @@ use crate::function::{Dims, Parameter};
 #[non_exhaustive]
 pub enum ProblemError {
     /// No function has this name.
-    #[error("unknown function `{name}`;{} `cbo list` shows all", nearest.map(|n| format!(" did you mean `{n}`?")).unwrap_or_default())]
+    #[error("unknown function `{name}`{}", nearest.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
     UnknownFunction {
         /// The name that was asked for.
         name: String,

@@ -1,4 +1,4 @@
-//! What a benchmark function is: its formula and what is known of it.
+//! What a benchmark function is: its formula and what is known about it.
 
 use cbo::simd::Real;
 use std::fmt;
@@ -47,7 +47,7 @@ pub struct Parameter {
     pub most: f64,
 }
 
-/// What is known of a function.
+/// What is known about a function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
     /// The name by which users choose it: lower case, words joined by dashes.
@@ -58,7 +58,7 @@ pub struct Info {
     pub formula: &'static str,
     /// The dimensions in which it is defined.
     pub dims: Dims,
-    /// Where to search: low and high of each coordinate, or one pair that serves all.
+    /// Where to search: low and high of each coordinate, or one pair for all.
     pub domain: &'static [(f64, f64)],
     /// Whether the minimum is the minimum only within the domain. Points outside are then infeasible: their energy is
     /// infinite. The minimum of any other function is its minimum over the whole space.
@@ -77,7 +77,7 @@ impl Info {
         (0..dim).map(|k| self.domain[k.min(self.domain.len() - 1)]).collect()
     }
 
-    /// The dimension of a function that has only one.
+    /// The dimension of a function of fixed dimension.
     pub fn default_dim(&self) -> Option<usize> {
         match self.dims {
             Dims::AtLeast(_) => None,
@@ -128,7 +128,7 @@ impl Info {
 /// # Ok::<(), cbo_problems::ProblemError>(())
 /// ```
 pub trait Function: Default + Send + Sync + 'static {
-    /// What is known of it.
+    /// What is known about it.
     const INFO: Info;
 
     /// Whether coordinates near zero count by their squares, or less. Those below 1e-153 (1e-18 in `f32`) may then be taken for zero,

@@ -139,7 +139,7 @@ fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [
     }
 }
 
-/// Whether the first row, and with it probably all, has coordinates whose squares are next to nothing.
+/// Whether the first row, and with it probably all, has coordinates whose squares are negligible.
 fn nearly_zero<T: Scalar>(rows: Rows<'_, T>) -> bool {
     let small = small::<T>();
     !rows.is_empty() && rows.row(0).iter().any(|x| *x != T::default() && x.to_f64().abs() < small)
@@ -150,7 +150,7 @@ fn small<T: Scalar>() -> f64 {
     if T::NAME == "f64" { 1e-153 } else { 1e-18 }
 }
 
-/// Zero for coordinates whose squares are next to nothing.
+/// Zero for coordinates whose squares are negligible.
 #[inline(always)]
 fn vanish<V: Vector>(x: &mut [V]) {
     let (small, zero) = (V::constant(small::<V::Scalar>()), V::constant(0.0));

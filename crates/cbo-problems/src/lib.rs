@@ -1,4 +1,4 @@
-//! Benchmark functions: formula, domain and known optimum of each, evaluated on SIMD lanes, shifted and rotated at will.
+//! Benchmark functions: formula, domain and known optimum of each, evaluated on SIMD lanes, optionally shifted and rotated.
 //!
 //! A [`Problem`] is a function in a number of dimensions, ready to be minimised:
 //!
@@ -19,7 +19,7 @@
 //!
 //! [`all`] lists what there is. A new function is one file in `src/functions` with an implementation of [`Function`],
 //! whose formula is written once for numbers and for vectors, and one line in the list of `src/functions/mod.rs`. A
-//! function of your own needs no place in the list: [`Problem::builder_of`] takes any.
+//! function of your own need not be in the list: [`Problem::builder_of`] takes any.
 //!
 //! The feature `mnist` adds images (the module `mnist`), `networks` also networks that are trained on them (`nn`).
 

@@ -64,7 +64,7 @@ impl Problem {
         self.dim
     }
 
-    /// What is known of the function.
+    /// What is known about the function.
     pub fn info(&self) -> &Info {
         &self.info
     }
@@ -117,7 +117,7 @@ impl Problem {
 
     /// The distance to the nearest minimiser, in the maximum norm.
     ///
-    /// Of functions with minimisers too many to list (`alpine-1`, `weierstrass`), the nearest one is found before the
+    /// For functions with too many minimisers to list (`alpine-1`, `weierstrass`), the nearest one is found before the
     /// rotation, so that the distance of a rotated problem may come out too large, but zero only at a minimiser.
     ///
     /// # Panics
@@ -128,7 +128,7 @@ impl Problem {
             Some(t) => t.image_of(&self.function.nearest_minimiser(&t.original_of(x))),
             None => self.function.nearest_minimiser(x),
         };
-        // Not f64::max, which would pass over NaN.
+        // Not f64::max, which would ignore NaN.
         let larger = |a: f64, b: f64| if a > b || a.is_nan() { a } else { b };
         let distance = |m: &Vec<f64>| m.iter().zip(x).fold(0.0, |far, (a, b)| larger(far, (a - b).abs()));
         self.minimisers.iter().map(distance).fold(distance(&nearest), |a, b| if b < a { b } else { a })
@@ -139,7 +139,11 @@ impl Problem {
     /// # Panics
     /// If the rows do not have [`dim`](Self::dim) coordinates, or `out` is not as long as there are rows.
     pub fn energies_on<T: Precision>(&self, set: InstructionSet, rows: Rows<'_, T>, out: &mut [T]) {
-        assert!(rows.dim() == self.dim && rows.len() == out.len(), "rows of {}, energies of all", self.dim);
+        assert!(
+            rows.dim() == self.dim && rows.len() == out.len(),
+            "rows must have {} coordinates, with an energy for each row",
+            self.dim
+        );
         self.evaluate(Some(set), rows, out);
     }
 

@@ -148,7 +148,7 @@ fn stride(dim: usize) -> usize {
 pub struct Tables<T> {
     original: Vec<T>,
     moved: Vec<T>,
-    /// The columns of the rotation, one after the other, each filled up with zeros to whole vectors; empty without a
+    /// The columns of the rotation, one after the other, each padded with zeros to whole vectors; empty without a
     /// rotation.
     columns: Vec<T>,
 }

@@ -115,7 +115,7 @@ fn network_texts() {
 #[test]
 fn model_files() {
     let accepted = fuzz("model", checks::model, |random, bytes| {
-        // In the header, whose length is put right afterwards: otherwise hardly any change would get past it.
+        // In the header, whose length is corrected afterwards: otherwise hardly any change would get past it.
         let Some((length, rest)) = bytes.split_first_chunk() else { return };
         let Some((header, data)) = rest.split_at_checked(u64::from_le_bytes(*length) as usize) else { return };
         if random.below(3) == 0 && !data.is_empty() {
@@ -155,7 +155,7 @@ fn model_files() {
     assert!(accepted > 100, "{accepted}");
 }
 
-/// Memory must not follow what a file promises: a gibibyte of zeros in a mebibyte of gzip behind the header of five
+/// Memory must not follow what a file promises: a gibibyte of zeros in a mebibyte of gzip after the header of five
 /// labels, the longest header that there can be, and a tensor as large as an address can tell.
 #[test]
 fn promises_take_no_memory() {

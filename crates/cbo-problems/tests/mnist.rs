@@ -139,7 +139,7 @@ fn files_of_the_wrong_length_are_refused() {
     );
 }
 
-/// 64 MB of zeros behind a header that promises 3 labels. The gzip data are cut in the middle: a reader that unpacked
+/// 64 MB of zeros after a header that promises 3 labels. The gzip data are cut in the middle: a reader that unpacked
 /// more than it needs would come upon that first.
 #[test]
 fn a_gzip_bomb_is_not_unpacked() {
@@ -251,7 +251,7 @@ fn what_is_wrong_in_a_folder_is_named() {
 
     let missing = |name| format!("the data folder `{path}` has no file `{name}`, plain or with `.gz`");
     assert_eq!(folder.message(), missing("train-images-idx3-ubyte"));
-    // A folder of that name is no file.
+    // A folder of that name is not a file.
     std::fs::create_dir(folder.0.join("train-images-idx3-ubyte")).unwrap();
     assert_eq!(folder.message(), missing("train-images-idx3-ubyte"));
     folder.write("train-images.idx3-ubyte", &images_file(2));

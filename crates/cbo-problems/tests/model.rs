@@ -1,10 +1,10 @@
-//! Model files: what is written is read again bit by bit, and nothing that is wrong with a file goes unnoticed.
+//! Model files: what is written is read back bit for bit, and nothing that is wrong with a file goes unnoticed.
 
 use cbo_problems::nn::{ForwardError, Model, ModelError, Network, Shape, Statistics};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Numbers of all sizes, with -0 and a subnormal among them; the next call goes on with the sequence.
+/// Numbers of all sizes, with -0 and a subnormal among them; the next call continues the sequence.
 fn numbers(count: usize, state: &mut u64) -> Vec<f64> {
     let mut next = || {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -57,14 +57,14 @@ fn message(bytes: &[u8]) -> String {
     Model::from_bytes(bytes, "m.safetensors").unwrap_err().to_string()
 }
 
-/// What is said of the small model with one piece of its header replaced.
+/// The message about the small model with one piece of its header replaced.
 fn replaced(from: &str, to: &str) -> String {
     let (header, data) = parts(&small().to_bytes().unwrap());
     assert!(header.contains(from), "{from} is not in {header}");
     message(&joined(&header.replacen(from, to, 1), &data))
 }
 
-/// What is said of the small model without a tensor, its bytes taken out, too.
+/// The message about the small model without a tensor, with its bytes removed too.
 fn without(tensor: &str) -> String {
     let bytes = small().to_bytes().unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -151,10 +151,10 @@ fn statistics_may_come_from_pytorch() {
 fn parts_that_do_not_fit_are_not_written() {
     let mut model = small();
     model.parameters.pop();
-    assert_eq!(
-        model.to_bytes().unwrap_err().to_string(),
-        "the parts of the model do not fit: 46 parameters given, but the network has 47"
-    );
+    let error = model.to_bytes().unwrap_err();
+    assert_eq!(error.to_string(), "the parts of the model do not fit");
+    let cause = std::error::Error::source(&error).expect("a cause").to_string();
+    assert_eq!(cause, "46 parameters given, but the network has 47");
     let mut model = small();
     model.parameters[7] = f32::NAN;
     let error = model.to_bytes().unwrap_err().to_string();
@@ -187,7 +187,7 @@ fn every_truncation_is_refused() {
     assert_eq!(
         message(&bytes[..5]),
         "`m.safetensors` is not a whole safetensors file: it has 5 bytes, too few for a header; \
-         give a model that `cbo mnist train` wrote"
+         give a model that cbo wrote"
     );
     assert!(message(&bytes[..100]).contains("promise a header that is longer than its 100 bytes"));
     let short = message(&bytes[..bytes.len() - 1]);

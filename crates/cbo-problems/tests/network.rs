@@ -102,7 +102,7 @@ fn texts_are_read_forgivingly() {
 fn texts_that_do_not_parse_say_where_and_what_would_be_right() {
     let layers = "layers are `conv MAPSxKERNEL [shared]`, `dense OUTPUTS`, `pool SIZE`, `relu` and `bn`";
     for text in ["", "  \t ", "softmax"] {
-        assert_eq!(message(text), "the network has no layers; write for instance `dense 10, relu, bn`");
+        assert_eq!(message(text), "the network has no layers; write for example `dense 10, relu, bn`");
     }
     for (text, expected) in [
         ("dense 10, rleu, bn", format!("layer 2, character 11: `rleu` is not known; {layers}")),
@@ -131,9 +131,9 @@ fn texts_that_do_not_parse_say_where_and_what_would_be_right() {
         ("conv 4x", "layer 1, character 7: `x` must stand between two numbers, as in `conv 4x5`".into()),
         ("pool", "layer 1, character 1: `pool` needs one number, the side of its squares, as in `pool 2`".into()),
         ("relu 3", "layer 1, character 1: `relu` takes no number".into()),
-        ("dense 3 shared", "layer 1, character 9: `shared` belongs to `conv` only".into()),
+        ("dense 3 shared", "layer 1, character 9: `shared` belongs only to `conv`".into()),
         ("conv 3x5 shared full", "layer 1, character 17: `full` repeats `shared` or `full`; write one of them".into()),
-        ("10", format!("layer 1, character 1: `10` has no layer beside it; {layers}")),
+        ("10", format!("layer 1, character 1: `10` has no layer with it; {layers}")),
         ("softmax, dense 10", "layer 1, character 1: `softmax` can only be the end of a network".into()),
         ("dense 10, lenet1", format!("layer 2, character 11: `lenet` is not known; {layers}")),
         ("bn, \u{1b}[1m", format!("layer 2, character 5: `\\u{{1b}}` is not known; {layers}")),
@@ -201,7 +201,7 @@ fn networks_from_layers_are_checked_like_texts() {
         Network::new(flat, [huge]),
         Err(NetworkError::Layer { number: 1, misfit: Misfit::TooLarge { .. }, .. })
     ));
-    // A limit reached by many small layers is a limit, too.
+    // A limit reached by many small layers is a limit too.
     let wide = std::iter::repeat_n(Layer::Dense { outputs: 2000 }, 6);
     assert!(matches!(
         Network::new(flat, wide),

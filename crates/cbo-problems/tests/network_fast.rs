@@ -229,7 +229,7 @@ proptest! {
         let layer = |w: &usize| ["relu", "bn", "pool 2", "conv 2x3", "conv 3x3 shared", "relu", "bn"][*w];
         let mut text: Vec<&str> = words.iter().map(layer).collect();
         text.extend(["bn", "dense 10", "bn"]);
-        // Many do not fit (a pool of odd maps): those are another test's business.
+        // Many do not fit (a pool of odd maps): those are for another test.
         if let Ok(network) = Network::parse(&text.join(", "), Shape::DIGIT) {
             let data = mnist::subset().expect("the subset");
             compare(&network, &data.train, &(0..count).collect::<Vec<_>>(), seed);

@@ -173,7 +173,7 @@ fn batch_norm_in_training_mode_normalises() {
     }
 }
 
-/// An image has the same logits, bit by bit, alone and in any company; with the statistics of a batch, those that the
+/// An image has the same logits, bit for bit, alone and in any batch; with the statistics of a batch, those that the
 /// batch had in training mode.
 #[test]
 fn test_mode_does_not_depend_on_the_batch() {
@@ -187,7 +187,7 @@ fn test_mode_does_not_depend_on_the_batch() {
             let alone = forward(&network, &vector, &pixels[image * 784..(image + 1) * 784], test).unwrap();
             assert_eq!(alone.logits(), &train.logits()[image * 10..(image + 1) * 10]);
         }
-        // In training mode the company matters.
+        // In training mode the other images matter.
         let part = forward(&network, &vector, &pixels[..6 * 784], Mode::Train).unwrap();
         assert_ne!(part.logits(), &train.logits()[..60]);
     }

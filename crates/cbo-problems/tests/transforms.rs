@@ -78,7 +78,7 @@ fn every_function_keeps_its_minimum() {
             let mut energy = [f64::NAN];
             problem.energies(StepContext::default(), Rows::new(first, plain.dim()), &mut energy).unwrap();
             assert!((energy[0] - problem.minimum()).abs() <= 1e-9 * (1.0 + problem.minimum().abs()), "{problem:?}");
-            // The others by rounding of the rotation only; cusps magnify it.
+            // The others only up to rounding of the rotation; cusps magnify it.
             for minimiser in problem.minimisers() {
                 let value = problem.value(minimiser);
                 assert!((value - problem.minimum()).abs() <= 1e-9 * (1.0 + value.abs()), "{problem:?}: {value}");

@@ -3,7 +3,7 @@
 //! | bytes | hold |
 //! |---|---|
 //! | 8 | `CBORUN\r\n` |
-//! | 4 | version, little-endian as all numbers |
+//! | 4 | version, little-endian like all numbers |
 //! | 4 | number of sections |
 //! | each section | length of the name (4), name, length of the contents (8), contents |
 //! | 4 | CRC-32 of everything before |
@@ -32,7 +32,7 @@ pub const HISTORY: &str = "history";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
     /// Something else.
-    #[error("it is not a checkpoint of cbo")]
+    #[error("it is not a cbo checkpoint")]
     NotOne,
     /// Written by a later version.
     #[error("it has version {found}, and this cbo reads versions up to {VERSION}; use a newer cbo")]
@@ -45,7 +45,7 @@ pub enum CheckpointError {
     Damaged(&'static str),
 }
 
-/// What a checkpoint says of its run in words and numbers, for people and for `cbo runs`.
+/// What a checkpoint says about its run in words and numbers, for people and for `cbo runs`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The command: `minimize` or `mnist`.
@@ -66,7 +66,7 @@ pub struct Summary {
     pub best: Option<f64>,
     /// Where it is.
     pub x: Vec<f64>,
-    /// Seconds that the run took so far.
+    /// Seconds that the run has taken so far.
     pub seconds: f64,
     /// Why the run ended, if it did: a stop reason, or `interrupt`.
     pub stop: Option<String>,
@@ -79,7 +79,7 @@ pub struct Summary {
 /// A run at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checkpoint {
-    /// What it says of the run.
+    /// What it says about the run.
     pub summary: Summary,
     /// The engine's state.
     pub state: Vec<u8>,
@@ -109,7 +109,7 @@ impl Checkpoint {
         to
     }
 
-    /// The checkpoint that the bytes are.
+    /// The checkpoint in these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
         use CheckpointError::{Damaged, Newer, NotOne};
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(NotOne)?;
@@ -129,10 +129,10 @@ impl Checkpoint {
         for _ in 0..u32::from_le_bytes(take(&mut rest)?) {
             let length = u64::from(u32::from_le_bytes(take(&mut rest)?));
             let name =
-                String::from_utf8(part(&mut rest, length)?.to_vec()).map_err(|_| Damaged("a name is no text"))?;
+                String::from_utf8(part(&mut rest, length)?.to_vec()).map_err(|_| Damaged("a name is not text"))?;
             let length = u64::from_le_bytes(take(&mut rest)?);
             if sections.insert(name, part(&mut rest, length)?.to_vec()).is_some() {
-                return Err(Damaged("a section is there twice"));
+                return Err(Damaged("a section occurs twice"));
             }
         }
         if !rest.is_empty() {

@@ -1,5 +1,5 @@
-//! An external program as the engine's objective: points that the store knows are not evaluated again, the others go to the
-//! workers, and every answer to the store.
+//! An external program as the engine's objective: points in the store are not evaluated again, the others go to the
+//! workers, and every answer goes to the store.
 
 use crate::external::{Attempt, ExternalError, Job, Outcome, Settings, Workers};
 use crate::store::{Known, Store, StoreError};
@@ -21,16 +21,16 @@ pub struct Progress {
 /// Deaths by the signals that end programs from outside: SIGHUP, SIGINT, SIGKILL, SIGTERM.
 const ENDING: [&str; 4] = ["signal 1", "signal 2", "signal 9", "signal 15"];
 
-/// Exit codes of programs that hear such a signal and end by themselves.
+/// Exit codes of programs that catch such a signal and end by themselves.
 const ENDED: [&str; 4] = ["exit code 129", "exit code 130", "exit code 137", "exit code 143"];
 
-/// How long nobody waits again for a signal, after it did not come.
+/// After a signal did not come, how long not to wait for it again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Failures of a step from which on it is the program that is broken, if next to no point has a value.
+/// From this many failures in a step the program counts as broken, if almost no point has a value.
 const BROKEN: usize = 5;
 
-/// How long to wait, thirty times, for a signal that a worker has had already.
+/// How long to wait, thirty times, for a signal that a worker has already had.
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// The workers were ended together with this process.
@@ -38,7 +38,7 @@ const MOMENT: Duration = Duration::from_millis(10);
 #[error("the workers were ended from outside")]
 pub struct CutOff;
 
-/// Next to all evaluations of a step failed: the program is broken, and going on would only waste the budget.
+/// Nearly all evaluations of a step failed: the program is broken, and continuing would only waste the budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{failed} of {all} evaluations of the step failed, the last one: {last}")]
 pub struct Broken {
@@ -50,10 +50,10 @@ pub struct Broken {
     pub last: String,
 }
 
-/// Hears of every finished evaluation.
+/// Is told of every finished evaluation.
 pub type Listener = Box<dyn Fn(Progress) + Send + Sync>;
 
-/// A program and what is known of its values.
+/// A program and what is known about its values.
 pub struct Evaluations {
     dim: usize,
     retries: u32,
@@ -61,7 +61,7 @@ pub struct Evaluations {
     store: Option<Store>,
     listener: Option<Listener>,
     ending: Option<fn() -> bool>,
-    /// When it was last waited for a signal that did not come.
+    /// The last time a signal was waited for that did not come.
     waited: Mutex<Option<Instant>>,
     retry_failed: bool,
     last_failure: Mutex<Option<Attempt>>,
@@ -96,7 +96,7 @@ impl Evaluations {
     }
 
     /// Asks `ending` whether this process is about to end. Workers that die then die with it, as when the machine shuts down: that is
-    /// no failure of their points, but the end of the step, an error with the source [`CutOff`].
+    /// not a failure of their points but the end of the step, an error with the source [`CutOff`].
     pub fn with_ending(self, ending: fn() -> bool) -> Self {
         Self { ending: Some(ending), ..self }
     }
@@ -120,8 +120,8 @@ impl Evaluations {
         comes
     }
 
-    /// Tries points again that failed before, from their first attempt on: the program may have been mended. Points for which it said
-    /// that there is no value stay without one.
+    /// Tries points that failed before again, starting from their first attempt: the program may have been fixed. Points for which it
+    /// said that there is no value stay without one.
     pub fn retry_failed(&mut self, retry: bool) {
         self.retry_failed = retry;
     }
@@ -149,7 +149,7 @@ impl Evaluations {
 
     fn evaluate(&self, points: &[Vec<f64>], energies: &mut [f64]) -> Result<(), EvalError> {
         let mut jobs = Vec::new();
-        // Points whose last attempt failed in a way that says more of the program than of the point.
+        // Points whose last attempt failed in a way that says more about the program than about the point.
         let mut faults = 0;
         for (index, x) in points.iter().enumerate() {
             let known = self.store.as_ref().and_then(|store| store.known(x));
@@ -208,7 +208,7 @@ impl Evaluations {
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> EvalError {
-    EvalError { message: error.to_string(), row: None, source: Some(Box::new(error)) }
+    EvalError { message: "its program cannot be evaluated".into(), row: None, source: Some(Box::new(error)) }
 }
 
 impl<T: Scalar> Objective<T> for Evaluations {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// How names end under which files are written before they get their own.
+/// The ending of the names under which files are written before they get their own.
 const TEMPORARY: &str = ".tmp";
 
 /// The name under which a file is written before it gets its own.
@@ -20,7 +20,7 @@ pub fn is_temporary(name: &str) -> bool {
     process.is_some_and(|process| !process.is_empty() && process.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The folder that `path` lies in.
+/// The folder that `path` is in.
 pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -30,7 +30,7 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_beside(path, contents, |beside| fs::rename(beside, path))
 }
 
-/// Makes `path` hold `contents` and `previous` what `path` held before. Whenever it is cut off, one of the two is whole.
+/// Makes `path` hold `contents` and `previous` what `path` held before. Whenever this is cut off, one of the two is whole.
 pub fn write_keeping(path: &Path, previous: &Path, contents: &[u8]) -> io::Result<()> {
     write_beside(path, contents, |beside| {
         match fs::rename(path, previous) {
@@ -59,7 +59,7 @@ fn sync(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// What lies in a folder, in order.
+/// The names in a folder, in order.
 pub fn names(folder: &Path) -> io::Result<Vec<String>> {
     let name = |entry: io::Result<fs::DirEntry>| entry.map(|e| e.file_name().to_string_lossy().into_owned());
     let mut names = fs::read_dir(folder)?.map(name).collect::<io::Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! The folder of a run: whose it is, what happened in it, and where the run is.
+//! A run folder: whose it is, what happened in it, and how far the run is.
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, write_keeping, write_whole};
@@ -28,28 +28,25 @@ const LOCK: &str = "lock";
 /// How often, and after how long, a lock that is held is asked for again.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
-/// One of these, beside the settings, makes a folder that of a run.
+/// One of these, beside the settings, makes a folder a run folder.
 const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
-/// How folders begin that hold a run which was replaced.
+/// The beginning of the names of folders that hold a replaced run.
 const REPLACED: &str = "replaced-";
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is nothing.
-    #[error("there is no folder {}; name the one that --out was", .0.display())]
+    #[error("there is no folder {}", .0.display())]
     Missing(PathBuf),
     /// There is something else.
-    #[error("{} is not the folder of a run, with {CONFIG} and {LOG}; name the folder that --out was", .0.display())]
+    #[error("{} is not a run folder, with {CONFIG} and {LOG}", .0.display())]
     NotARun(PathBuf),
     /// There is a run already.
-    #[error(
-        "{folder} holds a run already: go on with it (cbo resume {folder}), choose another folder, or replace the run with --force",
-        folder = .0.display()
-    )]
+    #[error("{} already holds a run", .0.display())]
     Occupied(PathBuf),
     /// There is something else, which is not ours to replace.
-    #[error("folder = {}: holds {names} and is not the folder of a run; choose an empty or a new folder", .folder.display())]
+    #[error("folder = {}: holds {names} and is not a run folder; choose an empty or a new folder", .folder.display())]
     Foreign {
         /// The folder.
         folder: PathBuf,
@@ -65,14 +62,11 @@ pub enum FolderError {
         holder: String,
     },
     /// No checkpoint can be read.
-    #[error(
-        "{folder} has no checkpoint to go on from{why}; begin again: cbo resume {folder} --force",
-        folder = .folder.display()
-    )]
+    #[error("{} has no checkpoint to resume from{}", .folder.display(), if .why.is_empty() { String::new() } else { format!(" ({why})") })]
     NoCheckpoint {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong with those that are there.
+        /// What is wrong with those that are there; empty if there are none.
         why: String,
     },
     /// Written by a later cbo.
@@ -80,24 +74,24 @@ pub enum FolderError {
     Newer {
         /// The checkpoint.
         path: PathBuf,
-        /// What is known of it.
+        /// What is known about it.
         error: CheckpointError,
     },
     /// Files cannot be read.
-    #[error("cannot read {}: {source}; see to it", .path.display())]
+    #[error("cannot read {}: {error}", .path.display())]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// Files cannot be written.
-    #[error("cannot write {}: {source}; {}", .path.display(), remedy(.source))]
+    #[error("cannot write {}: {error}; {}", .path.display(), remedy(.error))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -106,16 +100,16 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => "choose a place that can be written to",
-        _ => "see to it, or choose another place",
+        _ => "check it, or choose another place",
     }
 }
 
 fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |source| FolderError::Io { path: path.to_path_buf(), source }
+    move |error| FolderError::Io { path: path.to_path_buf(), error }
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |source| FolderError::Unreadable { path: path.to_path_buf(), source }
+    move |error| FolderError::Unreadable { path: path.to_path_buf(), error }
 }
 
 /// A folder that is ours for as long as this lives: nobody else can use it meanwhile.
@@ -127,7 +121,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder for a new run, created if need be. A run that is there already must be meant to be replaced.
+    /// A folder for a new run, created if needed. A run that is already there is replaced only if `replace` is set.
     pub fn create(path: &Path, replace: bool) -> Result<Self, FolderError> {
         fs::create_dir_all(path).map_err(fault(path))?;
         let has = |names: &[String], wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
@@ -152,7 +146,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The folder of a run that is there.
+    /// An existing run folder.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         is_run(path)?;
         let folder = Self::lock(path)?;
@@ -179,7 +173,7 @@ impl Folder {
                 let holder = holder(&file).map_or_else(String::new, |pid| format!(" (process {pid})"));
                 return Err(FolderError::InUse { folder: path.into(), holder });
             }
-            Err(TryLockError::Error(source)) => return Err(FolderError::Io { path: file, source }),
+            Err(TryLockError::Error(error)) => return Err(FolderError::Io { path: file, error }),
         }
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         written.map_err(fault(path))?;
@@ -212,14 +206,14 @@ impl Folder {
     pub fn load(&self) -> Result<(Checkpoint, Option<String>), FolderError> {
         let (checkpoint, fault) = newest(&self.path)?;
         if fault.is_some() {
-            // Out of the way: the next checkpoint would make it the one before, in the place of the good one.
+            // Out of the way: otherwise the next checkpoint would make it the previous one, in place of the good one.
             let path = self.file(CHECKPOINT);
             fs::rename(&path, self.file(DAMAGED)).map_err(self::fault(&path))?;
         }
         Ok((checkpoint, fault))
     }
 
-    /// Gets checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
+    /// Moves checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
     pub fn set_checkpoints_aside(&self) -> Result<(), FolderError> {
         for (name, aside) in [(CHECKPOINT, DAMAGED), (PREVIOUS, DAMAGED_PREVIOUS)] {
             let path = self.file(name);
@@ -231,13 +225,13 @@ impl Folder {
         Ok(())
     }
 
-    /// Adds a line to the log, with the time. A log that cannot be written stops nobody.
+    /// Adds a line to the log, with the time. A log that cannot be written stops nothing.
     pub fn log(&self, line: &str) {
         let open = OpenOptions::new().create(true).append(true).open(self.file(LOG));
         let _ = open.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
     }
 
-    /// Removes what a program left behind that was killed while it wrote.
+    /// Removes what a program left behind when it was killed while writing.
     fn tidy(&self) -> Result<(), FolderError> {
         for name in files::names(&self.path).map_err(unreadable(&self.path))? {
             if files::is_temporary(&name) {
@@ -253,7 +247,7 @@ impl Folder {
         let mut names: Vec<OsString> =
             entries.map_err(unreadable(&self.path))?.iter().map(fs::DirEntry::file_name).collect();
         names.retain(|name| name != LOCK && !name.to_string_lossy().starts_with(REPLACED));
-        // First what makes it a run that can go on, the settings last: one that is cut off here is no run any more.
+        // First what makes it a run that can be resumed, the settings last: if this is cut off, it is no longer a run.
         names.sort_by_key(|name| (name == CONFIG, !MARKS.iter().any(|mark| name == mark), name.clone()));
         let free = (1..).map(|n| self.file(&format!("{REPLACED}{n}"))).find(|place| !place.exists());
         let Some(place) = free else { return Ok(()) };
@@ -266,12 +260,12 @@ impl Folder {
     }
 }
 
-/// Whether a file of this name may lie in a folder that holds no run yet.
+/// Whether a file of this name may be in a folder that does not hold a run yet.
 fn is_ours(name: &str) -> bool {
     [LOCK, LOG].contains(&name) || name.starts_with(REPLACED) || files::is_temporary(name)
 }
 
-/// Checks that there is the folder of a run.
+/// Checks that this is a run folder.
 fn is_run(path: &Path) -> Result<(), FolderError> {
     if !path.exists() {
         return Err(FolderError::Missing(path.into()));
@@ -291,7 +285,7 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
         let bytes = match fs::metadata(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             // A pipe, for example, would keep whoever reads it waiting.
-            Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
+            Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
             Ok(_) => fs::read(&path),
             Err(e) => Err(e),
         };
@@ -305,11 +299,10 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
             Err(error) => faults.push(format!("{name} cannot be used: {error}")),
         }
     }
-    let why = if faults.is_empty() { String::new() } else { format!(" ({})", faults.join("; ")) };
-    Err(FolderError::NoCheckpoint { folder: folder.into(), why })
+    Err(FolderError::NoCheckpoint { folder: folder.into(), why: faults.join("; ") })
 }
 
-/// What can be seen of a run from outside, while it goes on or after.
+/// What can be seen of a run from outside, during it or after.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The process that is at work, if one is; 0 if it is not known.
@@ -340,11 +333,11 @@ impl Look {
     }
 }
 
-/// Looks at the folder of a run without touching it.
+/// Looks at a run folder without touching it.
 pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
     let lock = path.join(LOCK);
-    // Asked for with a shared lock, which two lookers can have at once.
+    // Checked with a shared lock, which two readers can have at once.
     let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let running = lock.is_file() && File::open(&lock).is_ok_and(held);
     let running = running.then(|| holder(&lock).unwrap_or(0));
@@ -352,7 +345,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     match newest(path) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
         Err(FolderError::NoCheckpoint { why, .. }) => {
-            let fault = (!why.is_empty()).then(|| why.trim_matches([' ', '(', ')']).to_string());
+            let fault = (!why.is_empty()).then_some(why);
             Ok(Look { running, checkpoint: None, written: None, fault })
         }
         Err(error) => Err(error),
@@ -404,7 +397,7 @@ mod tests {
         assert!(matches!(folder.load(), Err(FolderError::NoCheckpoint { .. })));
         assert!(path.join("replaced-1/checkpoint.cbo").is_file() && path.join("replaced-1/config.toml").is_file());
         drop(folder);
-        Folder::create(&path, false).expect("a replaced run is no run");
+        Folder::create(&path, false).expect("a replaced run is not a run");
         fs::write(place.path().join("thesis.tex"), "").expect("a file");
         for force in [false, true] {
             let error = Folder::create(place.path(), force).expect_err("not ours").to_string();

@@ -1,4 +1,4 @@
-//! Checkpoints at their times, and a disk that is full for a while.
+//! Checkpoints at regular times, even if the disk is full for a while.
 
 use crate::checkpoint::Checkpoint;
 use crate::folder::{Folder, FolderError};
@@ -14,9 +14,9 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// For the run in `folder`, a checkpoint every so often.
+    /// For the run in `folder`, with this time between checkpoints.
     pub fn new(folder: Folder, every: Duration) -> Self {
-        // A monotonic clock: the one on the wall may be set back.
+        // A monotonic clock: the system clock may be set back.
         Self { folder, every, last: Instant::now(), failing: false }
     }
 
@@ -70,7 +70,7 @@ mod tests {
         let mut keeper = Keeper::new(Folder::create(place.path(), false).expect("a folder"), Duration::ZERO);
         assert!(keeper.due());
         let checkpoint = Checkpoint::default();
-        // A folder in the place of the file cannot be replaced by it.
+        // A folder in place of the file cannot be replaced by it.
         fs::create_dir_all(place.path().join("checkpoint.previous.cbo/full")).expect("a folder");
         assert_eq!(keeper.keep(&checkpoint), None);
         assert!(keeper.keep(&checkpoint).expect("a warning").contains("step 0"));

@@ -1,11 +1,11 @@
 //! Long runs that survive anything, on objectives in any language.
 //!
-//! - [`external`]: programs as objectives: three protocols, several workers at once, every fault of theirs survived.
+//! - [`external`]: programs as objectives: three protocols, several workers at once, whose faults are all survived.
 //! - [`evaluations`]: such a program as the engine's objective.
-//! - [`store`]: every finished evaluation in a SQLite file, so that none is ever made twice.
-//! - [`checkpoint`]: the state of a run as a versioned, checksummed file, from which it goes on bit by bit.
-//! - [`folder`]: the folder of a run, with a lock, a log and its checkpoints.
-//! - [`keeper`]: checkpoints at their times.
+//! - [`store`]: every finished evaluation in a SQLite file, so that none is ever repeated.
+//! - [`checkpoint`]: the state of a run as a versioned, checksummed file, from which it resumes bit for bit.
+//! - [`folder`]: the run folder, with a lock, a log and its checkpoints.
+//! - [`keeper`]: checkpoints at regular times.
 //! - [`timestamp`]: times as text.
 //! - [`files`]: files that appear whole or not at all.
 

@@ -2,7 +2,7 @@
 //!
 //! A row is an attempt: point, value, status, seconds, stderr. [`Store`] is the one that writes: [`Store::put`] hands a row
 //! to a thread that commits all rows that wait in one transaction, so that a slow evaluation is on the disk within
-//! milliseconds and fast ones share the price of a sync. [`read()`] is for all others, also while a run goes on.
+//! milliseconds and fast ones share the cost of a sync. [`read()`] is for all others, even during a run.
 //!
 //! The file is in WAL mode with `synchronous=FULL`: what is committed survives a killed process and a power cut.
 
@@ -26,11 +26,11 @@ use writer::Message;
 /// Rows that may wait for the disk before `put` waits too.
 const QUEUE: usize = 8192;
 
-/// Why a store cannot be used. A sentence each, which says what to do; the file is never changed by an error.
+/// Why a store cannot be used. Each message says what to do; an error never changes the file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StoreError {
     /// There is no file.
-    #[error("there is no {}; only runs of a --command have one", .0.display())]
+    #[error("there is no {}; only runs of a program have one", .0.display())]
     Missing(PathBuf),
     /// Some other file.
     #[error(
@@ -45,7 +45,7 @@ pub enum StoreError {
     },
     /// A store of a later program.
     #[error(
-        "{} is a store of version {found}, and this cbo knows versions up to {}: use a newer cbo",
+        "{} is a store of version {found}, and this cbo reads versions up to {}: use a newer cbo",
         .path.display(),
         file::VERSION
     )]
@@ -57,7 +57,7 @@ pub enum StoreError {
     },
     /// A damaged store.
     #[error(
-        "{} is damaged: {reason}; restore it from a backup, or move it away and the points are evaluated anew \
+        "{} is damaged: {reason}; restore it from a backup, or move it away and the points are evaluated again \
          (sqlite3's `.recover` may save what is left)",
         .path.display()
     )]
@@ -67,14 +67,14 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// No place left.
-    #[error("{} cannot grow, the disk is full: make room and go on; what was committed before is safe", .0.display())]
+    /// No space left.
+    #[error("{} cannot grow, the disk is full: make room, then resume the run; what was committed before is safe", .0.display())]
     Full(PathBuf),
     /// Another program has it locked.
-    #[error("{} is locked by another program: end it and go on", .0.display())]
+    #[error("{} is locked by another program: end it, then resume the run", .0.display())]
     Locked(PathBuf),
-    /// No right to read or write.
-    #[error("{} cannot be {action}: {reason}; see to the rights of the file and its folder", .path.display())]
+    /// No permission to read or write.
+    #[error("{} cannot be {action}: {reason}; check the permissions of the file and its folder", .path.display())]
     Denied {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum StoreError {
     },
 }
 
-/// What is known of a point.
+/// What is known about a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// The number of the attempt; 1 is the first.
@@ -123,7 +123,7 @@ impl Counts {
     }
 }
 
-/// What the store knows without asking the disk. Points are known by a digest, so a point of any dimension takes as little.
+/// What the store knows without asking the disk. Points are known by a digest, so a point takes little memory in any dimension.
 #[derive(Default)]
 struct Memory {
     known: HashMap<u128, Known>,
@@ -133,7 +133,7 @@ struct Memory {
 impl Memory {
     fn learn(&mut self, key: u128, attempt: u32, outcome: &Outcome, seconds: f64) {
         self.counts.add(outcome, seconds);
-        // The first answer stays, for a run may have gone on from it; of failures the last counts.
+        // The first answer stays, because a run may have continued from it; of failures the last counts.
         let settled = |known: &Known| !known.outcome.may_be_retried();
         if !self.known.get(&key).is_some_and(settled) {
             self.known.insert(key, Known { attempt, outcome: outcome.clone() });
@@ -174,7 +174,7 @@ impl Store {
     }
 
     /// Hands over a finished attempt at `x`. It is committed within milliseconds, together with all others that wait; an
-    /// earlier failure to write (a full disk) comes back here, and from then on always.
+    /// earlier failure to write (a full disk) is returned here, from then on always.
     pub fn put(&self, x: &[f64], attempt: &Attempt) -> Result<(), StoreError> {
         self.check()?;
         self.memory().learn(point::digest(x), attempt.attempt, &attempt.outcome, attempt.seconds);
@@ -198,12 +198,12 @@ impl Store {
         wait.recv().map_err(|_| self.reason())
     }
 
-    /// What is known of a point, from before and from this run: its answer, else its last failure. Every bit of `x` counts.
+    /// What is known about a point, from before and from this run: its answer, else its last failure. Every bit of `x` counts.
     pub fn known(&self, x: &[f64]) -> Option<Known> {
         self.memory().known.get(&point::digest(x)).cloned()
     }
 
-    /// All attempts in the file, those not yet on the disk included.
+    /// All attempts in the file, including those not yet on the disk.
     pub fn counts(&self) -> Counts {
         self.memory().counts.clone()
     }
@@ -233,7 +233,7 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Waits until everything is written. Only [`Store::flush`] tells of a failure.
+    /// Waits until everything is written. Only [`Store::flush`] reports a failure.
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {

@@ -1,4 +1,4 @@
-//! Times on the wall as text.
+//! Calendar times as text.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! A program as the engine's objective: what is known is not evaluated again, and what fails is counted right.
+//! A program as the engine's objective: what is known is not evaluated again, and failures are counted correctly.
 
 #![cfg(unix)]
 
@@ -38,7 +38,7 @@ fn no_point_is_evaluated_twice() {
     let told = seen.clone();
     let evaluations = Evaluations::start(1, &settings, store()).expect("workers");
     let evaluations = evaluations.with_listener(Box::new(move |at: Progress| told.lock().expect("a list").push(at)));
-    // 0.0 and -0.0 are different points, and a point that is there twice is one.
+    // 0.0 and -0.0 are different points, and a point that occurs twice is one.
     assert_eq!(energies(&evaluations, &[1.5, 2.0, 1.5, 0.0, -0.0]), [1.5, 2.0, 1.5, 0.0, 0.0]);
     assert_eq!(noted(folder), ["1.5", "2.0", "0.0", "-0.0"]);
     assert_eq!(*seen.lock().expect("a list"), [1, 2, 3, 4].map(|done| Progress { done, all: 4 }));
@@ -61,7 +61,7 @@ fn failures_are_tried_again_and_remembered() {
     assert_eq!(noted(folder).len(), 3);
     assert_eq!(evaluations.last_failure().expect("a failure"), "died: exit code 3; its stderr ends: no mesh");
     drop(evaluations);
-    // Known to fail; with more retries, the attempts before count.
+    // Known to fail; with more retries, the earlier attempts count.
     assert!(energies(&Evaluations::start(1, &settings, store()).expect("workers"), &[1.0])[0].is_nan());
     assert_eq!(noted(folder).len(), 3);
     settings.retries = 4;
@@ -81,7 +81,7 @@ fn a_worker_that_dies_with_us_is_no_failure_of_its_point() {
     drop(evaluations);
     let store = Store::open(&path).expect("a store");
     assert_eq!(store.known(&[1.0]), None);
-    // While nobody ends us, it is one.
+    // As long as nobody ends us, it is one.
     let evaluations = Evaluations::start(1, &settings, Some(store)).expect("workers").with_ending(|| false);
     assert!(energies(&evaluations, &[1.0])[0].is_nan());
     drop(evaluations);
@@ -89,7 +89,7 @@ fn a_worker_that_dies_with_us_is_no_failure_of_its_point() {
 }
 
 #[test]
-fn a_mended_program_gets_another_chance() {
+fn a_fixed_program_gets_another_chance() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path();
     let settings = program(folder, "test -e mended || exit 3; test \"$1\" = 2.0 && echo nan || echo \"$1\"");

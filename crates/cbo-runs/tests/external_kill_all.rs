@@ -45,7 +45,7 @@ fn all_workers_of_a_process_end_at_once() {
         let result = workers.evaluate(&jobs, &mut |_| ControlFlow::Continue(()));
         assert!(matches!(result, Err(ExternalError::Stopped)), "{protocol}: {result:?}");
         drop(workers);
-        // Others are not concerned.
+        // Others are not affected.
         let mut others = Workers::start(&command(Protocol::Json, "echo 1")).expect("workers");
         let mut values = 0;
         let told = &mut |attempt: cbo_runs::external::Attempt| {

@@ -1,4 +1,4 @@
-//! A short, repeatable fuzzing of everything that a run reads when it goes on, and of what programs answer. Each file
+//! A short, repeatable fuzzing of everything that a run reads when it is resumed, and of what programs answer. Each file
 //! of `corpus` is read, then changed in a few hundred ways. `make fuzz` does the same for longer, guided by coverage;
 //! what it finds goes into the corpus.
 
@@ -59,8 +59,8 @@ fn answers() {
     assert!(accepted > 100, "{accepted}");
 }
 
-/// Another order of the sections, one less, one twice, or a change inside of one; their number and lengths are put
-/// right.
+/// Another order of the sections, one less, one twice, or a change inside of one; their number and lengths are
+/// corrected.
 fn change_checkpoint(random: &mut Random, bytes: &mut Vec<u8>) {
     const PIECES: [&str; 20] = [
         "\"",
@@ -112,7 +112,7 @@ fn change_checkpoint(random: &mut Random, bytes: &mut Vec<u8>) {
     bytes.extend([0; 4]);
 }
 
-/// Another number in the place of one, or one more, or one less. All numbers begin at multiples of 4.
+/// Another number in place of one, or one more, or one fewer. All numbers begin at multiples of 4.
 fn change_state(random: &mut Random, bytes: &mut Vec<u8>) {
     const COUNTS: [u64; 14] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, (1 << 62) - 1, 1 << 62, u64::MAX - 1, u64::MAX];
     const NUMBERS: [f64; 10] =

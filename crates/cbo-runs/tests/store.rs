@@ -1,4 +1,4 @@
-//! The store of evaluations: what is put is known again, others can read it, plain SQL can use it.
+//! The store of evaluations: what is put is found again, others can read it, plain SQL can use it.
 
 use cbo_runs::external::{Attempt, Outcome};
 use cbo_runs::store::{Store, StoreError, read};

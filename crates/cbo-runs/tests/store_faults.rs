@@ -1,4 +1,4 @@
-//! The store in bad times, with real files and real processes: nothing is lost, nothing foreign is touched.
+//! The store when things go wrong, with real files and real processes: nothing is lost, other files are not touched.
 
 use cbo_runs::external::{Attempt, Outcome};
 use cbo_runs::store::{Store, read};
@@ -27,7 +27,7 @@ fn filled(path: &Path, rows: u32) {
     store.flush().expect("flushed");
 }
 
-/// The variable that names the store of a process which is a part of a test.
+/// The variable that names the store of a process that is part of a test.
 const TO_FILL: &str = "CBO_STORE_TO_FILL";
 
 /// Not a test by itself: the process that others kill, or leave without room.
@@ -92,7 +92,7 @@ fn nothing_is_lost_when_the_writer_is_killed() {
     }
 }
 
-/// On a disk of one megabyte, which takes a namespace of mounts; where there is none, the test is left out and says so.
+/// On a disk of one megabyte, which needs a mount namespace; where there is none, the test is skipped with a note.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told_and_what_was_safe_stays() {
@@ -109,7 +109,7 @@ fn a_full_disk_is_told_and_what_was_safe_stays() {
         .output();
     let Some(output) = output.ok().filter(|o| o.status.code() == Some(0)) else {
         fs::remove_dir(&after).expect("removed");
-        return eprintln!("left out: this system gives no disk of one megabyte");
+        return eprintln!("skipped: this system gives no disk of one megabyte");
     };
     let said: Vec<String> = String::from_utf8_lossy(&output.stderr).lines().map(String::from).collect();
     let error = said.iter().find(|line| line.starts_with("error ")).expect("it ends with an error");
@@ -119,7 +119,7 @@ fn a_full_disk_is_told_and_what_was_safe_stays() {
     // As if there were room again: the same files on another disk.
     let store = Store::open(&after.join("evaluations.sqlite")).expect("the store again");
     assert!(store.counts().total() > last, "{last}: {:?}", store.counts());
-    store.put(&[-1.0], &attempt(1.0)).and_then(|()| store.flush()).expect("it goes on");
+    store.put(&[-1.0], &attempt(1.0)).and_then(|()| store.flush()).expect("it continues");
     drop(store);
     fs::remove_dir_all(&after).expect("removed");
 }
@@ -152,7 +152,7 @@ fn other_files_are_refused_and_stay() {
     fs::create_dir(&path).expect("a folder");
     for error in [Store::open(&path).err(), read(&path).err()] {
         let message = error.expect("refused").to_string();
-        assert!(message.contains("is no file"), "{message}");
+        assert!(message.contains("is not a file"), "{message}");
     }
 }
 
@@ -172,7 +172,7 @@ fn an_empty_file_becomes_a_store() {
 fn a_missing_store_is_not_made_by_reading() {
     let (_folder, path) = place();
     let message = read(&path).expect_err("nothing there").to_string();
-    assert!(message.contains("there is no") && message.contains("--command"), "{message}");
+    assert!(message.contains("there is no") && message.contains("runs of a program"), "{message}");
     assert!(!path.exists());
 }
 
@@ -254,7 +254,7 @@ fn a_place_that_cannot_be_written_to_is_told() {
     let (folder, _) = place();
     for path in [Path::new("/proc/evaluations.sqlite"), &folder.path().join("nowhere/evaluations.sqlite")] {
         let message = Store::open(path).expect_err("refused").to_string();
-        assert!(message.contains("cannot be opened") && message.contains("rights"), "{message}");
+        assert!(message.contains("cannot be opened") && message.contains("permissions"), "{message}");
     }
 }
 
@@ -274,6 +274,6 @@ fn a_store_in_a_read_only_folder_can_be_read() {
     assert_eq!(rows, Ok(4));
     if !superuser {
         let message = opened.expect_err("read-only").to_string();
-        assert!(message.contains("rights"), "{message}");
+        assert!(message.contains("permissions"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! A run whose loop is yours: ask for points, tell their energies, stop half-way and go on from saved bytes.
+//! A run whose loop is yours: ask for points, tell their energies, stop half-way and continue from saved bytes.
 
 use cbo::{AskTell, CboConfig, InitialLaw};
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let energies: Vec<f64> = run.ask().iter().map(simulate).collect();
         run.tell(&energies, &mut ())?;
         if run.step() == 40 {
-            // A program that ends here and reads the bytes from a file goes on as if nothing had happened.
+            // A program that ends here and reads the bytes from a file continues as if nothing had happened.
             run = AskTell::load(&config, 2, &run.save())?;
         }
     }

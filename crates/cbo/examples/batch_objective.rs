@@ -32,7 +32,7 @@ fn main() -> Result<(), cbo::SolveError> {
     let bounds = vec![(0.0, 10.0), (0.0, 2.0), (0.0, 20.0)];
     let config = CboConfig { init: InitialLaw::uniform(&bounds), bounds: Some(bounds), ..CboConfig::default() };
     let run = solve(&config, &Fit { data }, &mut ())?;
-    println!("amplitude {:.3}, decay {:.3}, frequency {:.3}", run.best.x[0], run.best.x[1], run.best.x[2]);
-    assert!((run.best.x[2] - 5.0).abs() < 0.01 && (run.best.x[0] - 2.0).abs() < 0.05);
+    println!("amplitude {:.3}, decay {:.3}, frequency {:.3}", run.best().x[0], run.best().x[1], run.best().x[2]);
+    assert!((run.best().x[2] - 5.0).abs() < 0.01 && (run.best().x[0] - 2.0).abs() < 0.05);
     Ok(())
 }

@@ -47,7 +47,7 @@ fn main() -> Result<(), cbo::SolveError> {
         ..CboConfig::default()
     };
     let run = solve(&config, &Regression, &mut ())?;
-    println!("found {:.2?}, true {TRUTH:?}", run.consensus.x);
-    assert!(run.consensus.x.iter().zip(TRUTH).all(|(x, w)| (x - w).abs() < 0.3));
+    println!("found {:.2?}, true {TRUTH:?}", run.consensus().x);
+    assert!(run.consensus().x.iter().zip(TRUTH).all(|(x, w)| (x - w).abs() < 0.3));
     Ok(())
 }

@@ -1,14 +1,12 @@
 //! A run whose loop belongs to the caller: it asks for points and tells their energies.
 
-use crate::config::{CboConfig, Plan};
+use crate::config::{Plan, Settings};
 use crate::objective::{Grouping, Rows};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
+use crate::run::Run;
 use crate::simd::Scalar;
-use crate::solve::stop;
-use crate::state::{StateError, Stopwatch};
-use crate::swarm::Swarm;
-use std::sync::Arc;
+use crate::state::StateError;
 
 /// A run step by step, for objectives that are evaluated elsewhere. With the same config, seed and energies it goes through the same
 /// steps as [`solve`](crate::solve), bit by bit.
@@ -22,39 +20,36 @@ use std::sync::Arc;
 ///     let energies: Vec<f64> = run.ask().iter().map(|x| (x[0] - 1.0).powi(2) + x[1].powi(2)).collect();
 ///     run.tell(&energies, &mut ())?;
 /// }
-/// assert!((run.report().best.x[0] - 1.0).abs() < 1e-3);
+/// assert!((run.report().best().x[0] - 1.0).abs() < 1e-3);
 /// # Ok::<(), cbo::SolveError>(())
 /// ```
 #[derive(Debug)]
 pub struct AskTell<T> {
-    plan: Arc<Plan>,
-    swarm: Swarm<T>,
+    run: Run<T>,
     told: bool,
     stopped: Option<StopReason>,
-    clock: Stopwatch,
 }
 
 impl<T: Scalar> AskTell<T> {
-    /// A run of `config` in `dim` dimensions at its beginning.
-    pub fn new(config: &CboConfig, dim: usize) -> Result<Self, SolveError> {
-        let plan = Arc::new(config.check(dim)?);
-        let mut swarm = Swarm::begin(&plan, Grouping::Together)?;
-        swarm.settle();
-        swarm.draw_ahead();
-        Ok(Self { plan, swarm, told: false, stopped: None, clock: Stopwatch::start() })
+    /// A run in `dim` dimensions at its beginning.
+    pub fn new(settings: impl Settings, dim: usize) -> Result<Self, SolveError> {
+        let plan = settings.plan(dim)?;
+        let mut run = Run::begin(&plan, Grouping::Together, false)?;
+        run.settle();
+        Ok(Self { run, told: false, stopped: None })
     }
 
-    /// The points of this step: the same until their energies are told.
+    /// The points of this step: the same until their energies are told. A step of a smooth [memory](crate::Memory) asks twice, for the
+    /// positions and then for what the particles remember.
     ///
     /// A run that came to a [stop](Self::stopped) may be asked for more.
     pub fn ask(&mut self) -> Rows<'_, T> {
         if self.told {
-            self.swarm.depart();
-            self.swarm.settle();
-            self.swarm.draw_ahead();
+            self.run.decide();
+            self.run.settle();
             self.told = false;
         }
-        self.swarm.points()
+        self.run.points()
     }
 
     /// Takes the energies of the points asked for, in their order; the observer is told of the step. Returns the reason if the
@@ -64,17 +59,19 @@ impl<T: Scalar> AskTell<T> {
     /// If the points were not asked for since the last call, or if there are not as many energies as points.
     pub fn tell(&mut self, energies: &[T], observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
         assert!(!self.told, "tell without ask");
-        assert_eq!(energies.len(), self.swarm.energies.len(), "energies for points");
-        self.swarm.take(energies);
-        self.swarm.agree(false)?;
+        assert_eq!(energies.len(), self.run.points().len(), "energies for points");
+        if !self.run.take(energies) {
+            return Ok(None);
+        }
+        self.run.agree()?;
         self.told = true;
-        self.stopped = stop(&self.plan, &self.swarm, observer, self.clock.seconds());
+        self.stopped = self.run.tell(observer);
         Ok(self.stopped)
     }
 
     /// The step of the points last asked for, from 0.
     pub fn step(&self) -> u64 {
-        self.swarm.step
+        self.run.ledger.step
     }
 
     /// Whether the energies of this step are told.
@@ -89,43 +86,47 @@ impl<T: Scalar> AskTell<T> {
 
     /// What was checked when the run began.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.run.plan
     }
 
     /// The best point told so far; its value is infinite before the first.
     pub fn best(&self) -> &Evaluated<T> {
-        &self.swarm.best
+        &self.run.ledger.best
     }
 
-    /// The run so far. The value of the consensus point is NaN: nobody evaluated it.
+    /// The consensus point of the last step told.
+    pub fn consensus(&self) -> Vec<T> {
+        self.run.consensus()
+    }
+
+    /// The run so far. The value of the consensus point is NaN: nobody evaluated it. The energies are NaN, too, where those of the
+    /// positions are not yet told.
     pub fn report(&self) -> RunReport<T> {
-        let swarm = &self.swarm;
-        let x = swarm.consensus.iter().map(|&x| T::from_f64(x)).collect();
-        RunReport {
-            best: swarm.best.clone(),
-            consensus: Evaluated { x, value: f64::NAN },
-            stop: self.stopped.unwrap_or(StopReason::Observer),
-            steps: swarm.step,
-            time: swarm.step as f64 * self.plan.config.dt,
-            evaluations: swarm.evaluations,
-            failed_evaluations: swarm.failed,
-            infeasible_evaluations: swarm.infeasible,
-            alpha: swarm.alpha,
-            sigma: swarm.sigma,
-            ensemble: swarm.ensemble.clone(),
-            energies: swarm.energies.clone(),
-            seed: self.plan.config.seed,
-            seconds: self.clock.seconds(),
+        self.report_with(None)
+    }
+
+    /// The run as [`solve`](crate::solve) would report it: with the value of the [consensus point](Self::consensus), evaluated once at the end.
+    pub fn report_with_consensus(&self, value: f64) -> RunReport<T> {
+        self.report_with(Some(value))
+    }
+
+    fn report_with(&self, consensus_value: Option<f64>) -> RunReport<T> {
+        let backend = &self.run.backend;
+        let mut energies = backend.energies(0).to_vec();
+        if !self.told {
+            energies.fill(T::from_f64(f64::NAN));
         }
+        let summary = self.run.summary(consensus_value, self.stopped.unwrap_or(StopReason::Observer));
+        RunReport { ensemble: backend.ensemble().clone(), energies, ..summary }
     }
 
-    /// The state as bytes, from which [`load`](Self::load) goes on bit by bit.
+    /// The state as bytes, from which [`load`](Self::load) continues bit by bit.
     pub fn save(&self) -> Vec<u8> {
-        self.swarm.save(self.told, self.clock.seconds())
+        self.run.save(self.told, self.run.seconds())
     }
 
-    /// Goes on where [`save`](Self::save) was called. Settings may differ from those of then, except for the seed, the dimension, the
-    /// batch size and the precision, and there may not be fewer particles.
+    /// Continues where [`save`](Self::save) was called. Settings may differ from those of then, except for the method, the seed, the
+    /// dimension, the batch size and the precision, and there may not be fewer particles.
     ///
     /// ```
     /// use cbo::{AskTell, CboConfig};
@@ -138,10 +139,10 @@ impl<T: Scalar> AskTell<T> {
     /// assert_eq!(run.ask().as_slice(), again.ask().as_slice());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn load(config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
-        let plan = Arc::new(config.check(dim).map_err(SolveError::from)?);
-        let (swarm, told, seconds) = Swarm::load(&plan, Grouping::Together, bytes)?;
-        let stopped = if told { stop(&plan, &swarm, &mut (), seconds) } else { None };
-        Ok(Self { plan, swarm, told, stopped, clock: Stopwatch::start_from(seconds) })
+    pub fn load(settings: impl Settings, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
+        let plan = settings.plan(dim).map_err(SolveError::from)?;
+        let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
+        let stopped = if told { run.tell(&mut ()) } else { None };
+        Ok(Self { run, told, stopped })
     }
 }

@@ -4,6 +4,7 @@ use crate::simd::{Kernel, Scalar, Vector};
 
 /// What happens to a coordinate that leaves its bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BoundHandling {
     /// It is reflected at the walls, as often as it takes.
     #[default]
@@ -41,22 +42,22 @@ pub fn reflect(x: f64, low: f64, high: f64) -> f64 {
 
 /// Bounds in the precision of a run.
 #[derive(Debug)]
-pub(crate) struct Walls<T> {
-    pub low: Vec<T>,
-    pub high: Vec<T>,
-    pub handling: BoundHandling,
+pub struct Walls<T> {
+    low: Vec<T>,
+    high: Vec<T>,
+    handling: BoundHandling,
 }
 
 impl<T: Scalar> Walls<T> {
     /// `None` where there is nothing to keep.
-    pub fn new(bounds: Option<&[(f64, f64)]>, handling: BoundHandling) -> Option<Self> {
+    pub(crate) fn new(bounds: Option<&[(f64, f64)]>, handling: BoundHandling) -> Option<Self> {
         let bounds = bounds.filter(|_| handling != BoundHandling::None)?;
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect();
         Some(Self { low: side(|b| b.0), high: side(|b| b.1), handling })
     }
 
     /// Brings the rows inside, as a kernel.
-    pub fn confine<'a>(&'a self, rows: &'a mut [T]) -> impl Kernel<T, Output = ()> + 'a {
+    pub(crate) fn confine<'a>(&'a self, rows: &'a mut [T]) -> impl Kernel<T, Output = ()> + 'a {
         Confine { walls: self, rows }
     }
 }

@@ -1,13 +1,13 @@
 //! A buffer that begins on a cache line, so that no vector load or store straddles two.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes in a cache line, and in the widest vector.
 const LINE: usize = 64;
 
 /// Numbers in memory, the first of them on a cache line.
-#[derive(Debug)]
-pub(crate) struct Buffer<T> {
+pub struct Buffer<T> {
     values: Vec<T>,
     start: usize,
     len: usize,
@@ -41,6 +41,12 @@ impl<T: Copy + Default> Clone for Buffer<T> {
         let mut copy = Self::new(self.len);
         copy.copy_from_slice(self);
         copy
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} numbers", self.len)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
+use crate::method::{Diffusion, Method, Scheme};
+use crate::objective::StepContext;
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
 use crate::simd;
-use crate::step::{Diffusion, Scheme};
+use std::sync::Arc;
 
 /// Which particles move when only a batch of them is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Update {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CboConfig {
+    /// The dynamics of the particles.
+    pub method: Method,
     /// Number of particles N, 1 to 2^32.
     pub particles: usize,
     /// Drift towards the consensus point, lambda > 0.
@@ -76,7 +80,7 @@ pub struct CboConfig {
     pub stagnation: Option<u64>,
     /// Seed of everything random; 0 is a seed like any other.
     pub seed: u64,
-    /// Threads, up to 1024; 0 for one a core. The result does not depend on it.
+    /// Threads, up to 1024; 0 for one per core. The result does not depend on it.
     pub threads: usize,
     /// Makes the first failed evaluation an error.
     pub strict: bool,
@@ -97,6 +101,7 @@ pub const DEFAULT_SHRINKAGE: f64 = 1e-10;
 impl Default for CboConfig {
     fn default() -> Self {
         Self {
+            method: Method::Cbo,
             particles: 400,
             lambda: 1.0,
             sigma: Sigma::Constant(3.0),
@@ -139,41 +144,82 @@ pub struct ConfigError {
     pub remedy: String,
 }
 
-/// A checked configuration for a given dimension; only [`CboConfig::check`] makes one.
+/// A checked configuration for a given dimension: the proof that it makes sense. Only [`CboConfig::check`] makes one, and a copy costs
+/// nothing.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    pub(crate) config: CboConfig,
-    pub(crate) dim: usize,
+pub struct Plan(Arc<Checked>);
+
+#[derive(Debug)]
+struct Checked {
+    config: CboConfig,
+    dim: usize,
     /// Steps allowed, from `steps` or `time`.
-    pub(crate) last_step: Option<u64>,
+    last_step: Option<u64>,
     /// Whether the length of the run is left to us.
-    pub(crate) open_ended: bool,
+    open_ended: bool,
 }
 
 impl Plan {
     /// The configuration that was checked.
     pub fn config(&self) -> &CboConfig {
-        &self.config
+        &self.0.config
     }
 
     /// The dimension that it was checked for.
     pub fn dim(&self) -> usize {
-        self.dim
+        self.0.dim
     }
 
     /// The last step that the run may take, if steps or time limit it.
     pub fn last_step(&self) -> Option<u64> {
-        self.last_step
+        self.0.last_step
     }
 
     /// Particles evaluated in a step.
     pub fn batch_size(&self) -> usize {
-        self.config.batch.unwrap_or(self.config.particles)
+        self.config().batch.unwrap_or(self.config().particles)
     }
 
     /// Steps in an epoch.
     pub(crate) fn epoch_steps(&self) -> u64 {
-        self.config.epoch_steps.unwrap_or((self.config.particles / self.batch_size()) as u64)
+        self.config().epoch_steps.unwrap_or((self.config().particles / self.batch_size()) as u64)
+    }
+
+    /// Whether neither steps nor time, evaluations or seconds limit the run.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.0.open_ended
+    }
+
+    /// Where in the run the evaluations of a step take place.
+    pub(crate) fn context(&self, step: u64, data_batch: u64) -> StepContext {
+        StepContext { step, epoch: step / self.epoch_steps(), data_batch }
+    }
+}
+
+/// Settings from which a run can begin: a [`Plan`], or a [`CboConfig`], which is checked first.
+pub trait Settings {
+    /// The plan for an objective in `dim` dimensions.
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError>;
+}
+
+impl Settings for CboConfig {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        self.check(dim)
+    }
+}
+
+impl Settings for Plan {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        if dim == self.dim() {
+            return Ok(self.clone());
+        }
+        refuse("dim", self.dim(), format!("the objective has {dim} coordinates"))
+    }
+}
+
+impl<S: Settings + ?Sized> Settings for &S {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        (**self).plan(dim)
     }
 }
 
@@ -206,16 +252,17 @@ impl CboConfig {
         self.check_bounds(dim)?;
         self.check_init(dim)?;
         self.check_batch()?;
+        self.method.check(self.dt)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
         let open_ended = last_step.is_none() && self.max_evaluations.is_none() && self.max_seconds.is_none();
         let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
-        Ok(Plan { config: self.clone(), dim, last_step, open_ended })
+        Ok(Plan(Arc::new(Checked { config: self.clone(), dim, last_step, open_ended })))
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
         if self.threads > MOST_THREADS {
-            return refuse("threads", self.threads, format!("at most {MOST_THREADS}; 0 takes one a core"));
+            return refuse("threads", self.threads, format!("at most {MOST_THREADS}; 0 takes one per core"));
         }
         if dim == 0 {
             return refuse("dim", dim, "must be at least 1");
@@ -377,7 +424,7 @@ impl CboConfig {
             && max < needed
         {
             let remedy = format!(
-                "contradicts the first step, which alone takes {needed}: one a particle and the consensus point"
+                "contradicts the first step, which alone takes {needed}: one per particle, and one for the consensus point"
             );
             return refuse("max-evaluations", max, remedy);
         }

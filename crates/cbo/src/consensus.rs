@@ -5,25 +5,31 @@
 //! alpha, infinity included, give the plain average of the tied points.
 
 use crate::simd::{self, Scalar};
-use crate::weights::{Least, Moment, SampleSize, Weights};
+pub(crate) use crate::weights::Moment;
+use crate::weights::{Least, SampleSize, Weights};
 
-/// What one block of particles contributes to the consensus point: a monoid under [`merge`](Self::merge).
+/// What one block of particles contributes to a step: a monoid under [`merge`](Self::merge).
 ///
 /// The same merge serves blocks, threads and, with the sums sent over a wire, devices and machines.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Partial {
-    /// The least finite energy, +infinity if there is none.
+    /// The least finite energy evaluated, +infinity if there is none.
     pub least: f64,
     /// The particle that has it.
     pub particle: usize,
-    /// Sum of the weights, relative to `least`.
-    pub mass: f64,
-    /// Sum of their squares.
-    pub mass_of_squares: f64,
+    /// In which round of evaluations: 0 for the positions, 1 for what the particles remember.
+    pub round: usize,
     /// Evaluations without a value (NaN or minus infinity).
     pub failed: u64,
     /// Infeasible points (plus infinity).
     pub infeasible: u64,
+    /// The least finite energy weighed, to which the weights are relative; +infinity if there is none.
+    pub shift: f64,
+    /// Sum of the weights.
+    pub mass: f64,
+    /// Sum of their squares.
+    pub mass_of_squares: f64,
     /// Sum of weight times position.
     pub moment: Vec<f64>,
 }
@@ -34,63 +40,58 @@ impl Partial {
         Self {
             least: f64::INFINITY,
             particle: 0,
-            mass: 0.0,
-            mass_of_squares: 0.0,
+            round: 0,
             failed: 0,
             infeasible: 0,
+            shift: f64::INFINITY,
+            mass: 0.0,
+            mass_of_squares: 0.0,
             moment: vec![0.0; dim],
         }
     }
 
-    /// Becomes empty again.
-    pub(crate) fn reset(&mut self) {
-        (self.least, self.particle, self.mass, self.mass_of_squares) = (f64::INFINITY, 0, 0.0, 0.0);
-        (self.failed, self.infeasible) = (0, 0);
-        self.moment.fill(0.0);
-    }
-
-    /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them.
-    pub(crate) fn survey(&mut self, first: usize, energies: &[f64]) {
-        (self.least, self.particle, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0);
-        if let Some((least, index)) = simd::run(Least(energies)) {
-            (self.least, self.particle) = (least, first + index);
-            return;
+    /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them. Round 0 begins anew.
+    pub(crate) fn survey(&mut self, first: usize, round: usize, energies: &[f64]) {
+        if round == 0 {
+            (self.least, self.particle, self.round, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0, 0);
         }
-        for (i, &energy) in energies.iter().enumerate() {
-            if energy == f64::INFINITY {
-                self.infeasible += 1;
-            } else if !energy.is_finite() {
-                self.failed += 1;
-            } else if energy < self.least {
-                (self.least, self.particle) = (energy, first + i);
-            }
+        let seen = Survey::of(energies);
+        (self.failed, self.infeasible) = (self.failed + seen.failed, self.infeasible + seen.infeasible);
+        if seen.least < self.least {
+            (self.least, self.particle, self.round) = (seen.least, first + seen.place, round);
         }
     }
 
-    /// Weighs the surveyed block: mass, mass of squares and moment. `weights` is scratch of the length of `energies`.
-    pub(crate) fn weigh<T: Scalar>(&mut self, alpha: f64, rows: &[T], energies: &[f64], weights: &mut [f64]) {
-        (self.mass, self.mass_of_squares) = (0.0, 0.0);
+    /// Weighs a block: mass, mass of squares and moment. `weights` is scratch of the length of `energies`, the least of which is `shift`.
+    pub(crate) fn weigh<T: Scalar>(
+        &mut self,
+        alpha: f64,
+        shift: f64,
+        rows: &[T],
+        energies: &[f64],
+        weights: &mut [f64],
+    ) {
+        self.shift = shift;
         self.moment.fill(0.0);
-        if self.least == f64::INFINITY {
-            return;
+        (self.mass, self.mass_of_squares) = weights_of(alpha, shift, energies, weights);
+        if self.mass > 0.0 {
+            T::moment(rows, weights, &mut self.moment);
         }
-        let sums = simd::run(Weights { alpha, least: self.least, energies, weights: &mut *weights });
-        (self.mass, self.mass_of_squares) = sums;
-        simd::run(Moment { rows, weights, moment: &mut self.moment });
     }
 
     /// Adds what `other` contributes.
     pub fn merge(&mut self, alpha: f64, other: &Self) {
         self.failed += other.failed;
         self.infeasible += other.infeasible;
-        if other.least == f64::INFINITY {
+        if other.least < self.least {
+            (self.least, self.particle, self.round) = (other.least, other.particle, other.round);
+        }
+        if other.shift == f64::INFINITY {
             return;
         }
-        let least = self.least.min(other.least);
-        let (mine, theirs) = (weight(alpha, self.least - least), weight(alpha, other.least - least));
-        if other.least < self.least {
-            (self.least, self.particle) = (other.least, other.particle);
-        }
+        let shift = self.shift.min(other.shift);
+        let (mine, theirs) = (weight(alpha, self.shift - shift), weight(alpha, other.shift - shift));
+        self.shift = shift;
         self.mass = mine * self.mass + theirs * other.mass;
         self.mass_of_squares = mine * mine * self.mass_of_squares + theirs * theirs * other.mass_of_squares;
         if theirs > 0.0 || mine != 1.0 {
@@ -102,7 +103,7 @@ impl Partial {
 
     /// Writes the consensus point. `None` if no particle has a finite energy.
     pub fn consensus(&self, point: &mut [f64]) -> Option<()> {
-        if self.least == f64::INFINITY {
+        if self.shift == f64::INFINITY {
             return None;
         }
         for (p, m) in point.iter_mut().zip(&self.moment) {
@@ -115,6 +116,46 @@ impl Partial {
     pub fn effective_sample_size(&self) -> f64 {
         self.mass * self.mass / self.mass_of_squares
     }
+}
+
+/// What some energies are like.
+struct Survey {
+    least: f64,
+    place: usize,
+    failed: u64,
+    infeasible: u64,
+}
+
+impl Survey {
+    fn of(energies: &[f64]) -> Self {
+        if let Some((least, place)) = simd::run(Least(energies)) {
+            return Self { least, place, failed: 0, infeasible: 0 };
+        }
+        let mut seen = Self { least: f64::INFINITY, place: 0, failed: 0, infeasible: 0 };
+        for (i, &energy) in energies.iter().enumerate() {
+            if energy == f64::INFINITY {
+                seen.infeasible += 1;
+            } else if !energy.is_finite() {
+                seen.failed += 1;
+            } else if energy < seen.least {
+                (seen.least, seen.place) = (energy, i);
+            }
+        }
+        seen
+    }
+}
+
+/// The least finite energy, +infinity if there is none.
+pub(crate) fn least_of(energies: &[f64]) -> f64 {
+    Survey::of(energies).least
+}
+
+/// Writes the weights, and returns their sum and that of their squares.
+fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut [f64]) -> (f64, f64) {
+    if shift == f64::INFINITY {
+        return (0.0, 0.0);
+    }
+    simd::run(Weights { alpha, least: shift, energies, weights })
 }
 
 /// exp(-alpha gap), with 1 at gap 0 also for infinite alpha.
@@ -178,9 +219,9 @@ mod tests {
         let mut weights = vec![0.0; block];
         for (b, e) in energies.chunks(block).enumerate() {
             let mut partial = Partial::empty(dim);
-            partial.survey(b * block, e);
+            partial.survey(b * block, 0, e);
             let rows = &positions[b * block * dim..(b * block + e.len()) * dim];
-            partial.weigh(alpha, rows, e, &mut weights[..e.len()]);
+            partial.weigh(alpha, partial.least, rows, e, &mut weights[..e.len()]);
             total.merge(alpha, &partial);
         }
         total

@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream};
 use crate::objective::Rows;
-use crate::simd::{self, Kernel, Scalar, Vector};
+use crate::simd::{Kernel, Scalar, Vector};
 
 /// N particles in d dimensions.
 #[derive(Debug)]
@@ -21,6 +21,11 @@ impl<T: Scalar> Clone for Ensemble<T> {
 impl<T: Scalar> Ensemble<T> {
     pub(crate) fn new(positions: Buffer<T>, dim: usize) -> Self {
         Self { positions, dim }
+    }
+
+    /// No particles.
+    pub(crate) fn empty(dim: usize) -> Self {
+        Self::new(Buffer::new(0), dim)
     }
 
     /// Number of particles.
@@ -57,13 +62,18 @@ impl<T: Scalar> Ensemble<T> {
         self.moments().1
     }
 
+    /// ||var(V)||_2 over the coordinates.
+    pub(crate) fn variance_norm(&self) -> f64 {
+        self.variances().iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
     /// Mean and variance of each coordinate, in one pass: sums relative to the first particle, which lies in the swarm, so
     /// that little cancels.
     fn moments(&self) -> (Vec<f64>, Vec<f64>) {
         let count = self.len() as f64;
         let (mut means, mut variances) = (vec![0.0; self.dim], vec![0.0; self.dim]);
         let origin: Vec<f64> = self.positions.iter().take(self.dim).map(|x| x.to_f64()).collect();
-        simd::run(Moments { rows: &self.positions, origin: &origin, sums: &mut means, squares: &mut variances });
+        T::moments(&self.positions, &origin, &mut means, &mut variances);
         for ((mean, variance), o) in means.iter_mut().zip(&mut variances).zip(&origin) {
             let offset = *mean / count;
             let difference = *variance / count - offset * offset;
@@ -76,7 +86,7 @@ impl<T: Scalar> Ensemble<T> {
     /// Half the mean squared distance to `point`: the functional V of the theory when `point` is the minimiser.
     pub fn half_mean_square(&self, point: &[f64]) -> f64 {
         let (mut sums, mut squares) = (vec![0.0; self.dim], vec![0.0; self.dim]);
-        simd::run(Moments { rows: &self.positions, origin: point, sums: &mut sums, squares: &mut squares });
+        T::moments(&self.positions, point, &mut sums, &mut squares);
         0.5 * squares.iter().sum::<f64>() / self.len() as f64
     }
 
@@ -101,25 +111,14 @@ impl<T: Scalar> Ensemble<T> {
 
     /// Whether the [`diameter`](Self::diameter) is below `limit`; finds out at the first rows if the swarm is wide.
     pub fn is_narrower_than(&self, limit: f64) -> bool {
-        let mut rows = self.rows().iter();
-        let Some(first) = rows.next() else { return limit > 0.0 };
-        let (mut low, mut high) = (first.to_vec(), first.to_vec());
-        let mut narrow = limit > 0.0;
-        for row in rows {
-            for ((l, h), x) in low.iter_mut().zip(&mut high).zip(row) {
-                *l = if *x < *l { *x } else { *l };
-                *h = if *x > *h { *x } else { *h };
-                narrow &= h.to_f64() - l.to_f64() < limit;
-            }
-            if !narrow {
-                return false;
-            }
-        }
-        narrow
+        let Some(first) = self.rows().iter().next() else { return limit > 0.0 };
+        let near = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() < limit;
+        // Where all are near the first, the diameter may still be twice as large.
+        self.rows().iter().all(|row| row.iter().zip(first).all(near)) && self.diameter() < limit
     }
 
-    /// Keeps `survivors` particles drawn at random, in their old order.
-    pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64) {
+    /// Keeps `survivors` particles drawn at random, in their old order; `keep` is told of each.
+    pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64, mut keep: impl FnMut(usize)) {
         let noise = Noise::new(seed, Stream::Resampling, step);
         let (dim, count) = (self.dim, self.len());
         let mut wanted = survivors;
@@ -128,6 +127,7 @@ impl<T: Scalar> Ensemble<T> {
         for i in 0..count {
             if noise.below(i as u32, (count - i) as u64) < wanted as u64 {
                 self.positions.copy_within(i * dim..(i + 1) * dim, kept * dim);
+                keep(i);
                 (kept, wanted) = (kept + 1, wanted - 1);
             }
         }
@@ -140,11 +140,12 @@ impl<T: Scalar> Ensemble<T> {
     }
 }
 
-struct Moments<'a, T> {
-    rows: &'a [T],
-    origin: &'a [f64],
-    sums: &'a mut [f64],
-    squares: &'a mut [f64],
+/// sums += rows - origin, and squares of that.
+pub(crate) struct Moments<'a, T> {
+    pub rows: &'a [T],
+    pub origin: &'a [f64],
+    pub sums: &'a mut [f64],
+    pub squares: &'a mut [f64],
 }
 
 impl<T: Scalar> Kernel<f64> for Moments<'_, T> {
@@ -188,7 +189,7 @@ mod tests {
         let mut counts = [0u32; 20];
         for epoch in 0..4000 {
             let mut swarm = swarm(&(0..20).map(f64::from).collect::<Vec<_>>(), 1);
-            swarm.reduce(5, 7, epoch);
+            swarm.reduce(5, 7, epoch, |_| ());
             let rows = swarm.rows().as_slice();
             assert_eq!(rows.len(), 5);
             assert!(rows.windows(2).all(|w| w[0] < w[1]));

@@ -9,13 +9,13 @@
 //! `||X||_2` (isotropic). See *Convergence of Anisotropic Consensus-Based Optimization in Mean-Field Law* (Fornasier, Klock
 //! and Riedl 2022, doi:10.1007/978-3-031-02462-7_46) for why it converges.
 //!
-//! Five lines suffice:
+//! Five lines are enough:
 //!
 //! ```
 //! let rastrigin = |x: &[f64]| x.iter().map(|v| v * v + 2.5 * (1.0 - (std::f64::consts::TAU * v).cos())).sum();
 //! let run = cbo::minimize(rastrigin, &[(-5.12, 5.12); 4])?;
-//! println!("{} at {:?}", run.best.value, run.best.x);
-//! assert!(run.best.value < 1e-2);
+//! println!("{} at {:?}", run.best().value, run.best().x);
+//! assert!(run.best().value < 1e-2);
 //! # Ok::<(), cbo::SolveError>(())
 //! ```
 //!
@@ -23,8 +23,8 @@
 //!
 //! The same config and seed give bit-identical results at any number of threads: see [`noise`].
 
-mod ahead;
 mod ask_tell;
+mod backend;
 mod batch;
 mod bounds;
 mod buffer;
@@ -32,26 +32,29 @@ mod config;
 mod consensus;
 mod ensemble;
 mod initial;
+mod ledger;
+mod method;
 pub mod noise;
 mod objective;
 mod observer;
+mod population;
+pub mod ranks;
 mod report;
+mod run;
 mod schedule;
 pub mod simd;
 mod solve;
 mod state;
-mod step;
-mod swarm;
 mod text;
-mod threads;
 mod weights;
 
 pub use ask_tell::AskTell;
 pub use bounds::{BoundHandling, reflect};
-pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Update};
+pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Settings, Update};
 pub use consensus::{Partial, alpha_for_sample_size};
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
+pub use method::{Diffusion, Memory, Method, Scheme};
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
@@ -59,5 +62,4 @@ pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
 pub use solve::{minimize, resume, solve};
 pub use state::StateError;
-pub use step::{Diffusion, Scheme};
 pub use text::TextError;

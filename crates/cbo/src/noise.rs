@@ -18,7 +18,7 @@
 //! The largest absolute value is `sqrt(66 ln 2) = 6.7637`: a normal beyond it has probability 1.3e-11. Single and double
 //! precision use the same words, so their normals differ only by rounding.
 
-use crate::simd::{self, Kernel, Scalar, Vector, Words, polynomial};
+use crate::simd::{Kernel, Scalar, Vector, Words, polynomial};
 
 /// Multipliers and key increments of Philox4x32 (Salmon, Moraes, Dror and Shaw 2011, doi:10.1145/2063384.2063405).
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -40,6 +40,8 @@ pub enum Stream {
     Resampling = 4,
     /// For problems: shifts, rotations, samples.
     Problem = 5,
+    /// The diffusion around what a particle remembers.
+    Memory = 6,
 }
 
 /// One call of Philox4x32-10: four random words from a counter and a key.
@@ -105,7 +107,7 @@ impl Noise {
     /// The normals of `rows` particles beginning with `first`, `dim` coordinates each, as rows of length
     /// [`padded`]`(dim)` in `out`, whose length must be at least [`scratch_len`]`(rows, dim)`.
     pub fn fill_normals<T: Scalar>(&self, first: u32, rows: usize, dim: usize, out: &mut [T]) {
-        simd::run(self.normals(first, rows, dim, out));
+        T::normals(*self, first, rows, dim, out);
     }
 
     /// [`fill_normals`](Self::fill_normals) as a kernel, to be run on a chosen instruction set or inside another kernel.

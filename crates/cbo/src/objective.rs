@@ -15,7 +15,7 @@ pub struct StepContext {
     pub data_batch: u64,
 }
 
-/// Points, one a row, in one flat buffer.
+/// Points, one per row, in one flat buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a, T> {
     values: &'a [T],
@@ -65,22 +65,23 @@ impl<'a, T> Rows<'a, T> {
 
 /// How many rows an objective wants in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Grouping {
     /// As the engine likes: blocks that stay in cache, several threads at once. For cheap objectives.
     Blocks,
-    /// One row a call, calls spread over the threads. For costly objectives.
+    /// One row per call, calls spread over the threads. For costly objectives.
     Single,
     /// All rows of the step in one call, on the calling thread. For objectives that parallelise themselves.
     Together,
 }
 
-/// An evaluation that cannot go on (a vanished file, an exception): it ends the run.
+/// An evaluation that cannot be carried out (a vanished file, an exception): it ends the run.
 ///
 /// A point that merely has no value is not an error: return NaN for it, or infinity where it is infeasible.
 #[derive(Debug, thiserror::Error)]
-#[error("the objective failed{}: {message}", row.map(|r| format!(" at row {r}")).unwrap_or_default())]
+#[error("{}{message}", row.map(|r| format!("row {r}: ")).unwrap_or_default())]
 pub struct EvalError {
-    /// What went wrong.
+    /// What went wrong, without what the cause says.
     pub message: String,
     /// The row of the call at which it did, if known.
     pub row: Option<usize>,
@@ -93,6 +94,11 @@ impl EvalError {
     /// An error with a message alone.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), row: None, source: None }
+    }
+
+    /// The same, of a call whose rows come after so many others.
+    pub(crate) fn after(self, rows: usize) -> Self {
+        Self { row: self.row.map(|row| row + rows), ..self }
     }
 }
 

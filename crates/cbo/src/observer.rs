@@ -14,10 +14,10 @@ use std::ops::ControlFlow;
 ///
 /// let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
 /// let mut stop_early = |step: &StepReport<'_, f64>| {
-///     if step.step == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+///     if step.step() == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// };
 /// let run = solve(&CboConfig::default(), &sphere, &mut stop_early)?;
-/// assert_eq!(run.steps, 10);
+/// assert_eq!(run.steps(), 10);
 /// # Ok::<(), cbo::SolveError>(())
 /// ```
 pub trait Observer<T: Scalar> {
@@ -104,7 +104,7 @@ impl History {
         Self { records: Vec::new(), capacity: capacity.max(2), spacing: 1, points: false }
     }
 
-    /// A history that goes on from the records of another, which had the same capacity.
+    /// A history that continues the records of another, which had the same capacity.
     pub fn from_records(capacity: usize, records: Vec<Record>) -> Self {
         let spacing = match &records[..] {
             [first, second, ..] => second.step.saturating_sub(first.step).max(1),
@@ -133,28 +133,28 @@ impl History {
 
 impl<T: Scalar> Observer<T> for History {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
-        if !step.step.is_multiple_of(self.spacing) {
+        if !step.step().is_multiple_of(self.spacing) {
             return ControlFlow::Continue(());
         }
         if self.records.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
             self.records.retain(|r| r.step.is_multiple_of(spacing));
-            if !step.step.is_multiple_of(spacing) {
+            if !step.step().is_multiple_of(spacing) {
                 return ControlFlow::Continue(());
             }
         }
         self.records.push(Record {
-            step: step.step,
-            time: step.time,
-            evaluations: step.evaluations,
-            best: step.best.value,
-            least: step.least,
-            alpha: step.alpha,
-            sigma: step.sigma,
-            effective_sample_size: step.effective_sample_size,
-            spread: step.ensemble.spread(),
-            consensus: if self.points { step.consensus.to_vec() } else { Vec::new() },
+            step: step.step(),
+            time: step.time(),
+            evaluations: step.evaluations(),
+            best: step.best().value,
+            least: step.least(),
+            alpha: step.alpha(),
+            sigma: step.sigma(),
+            effective_sample_size: step.effective_sample_size(),
+            spread: step.ensemble().spread(),
+            consensus: if self.points { step.consensus().to_vec() } else { Vec::new() },
         });
         ControlFlow::Continue(())
     }

@@ -3,8 +3,8 @@
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
 use crate::objective::EvalError;
+use crate::run::Run;
 use crate::simd::Scalar;
-use crate::swarm::Swarm;
 
 /// A point and its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,47 +18,103 @@ pub struct Evaluated<T> {
 /// One step, as observers see it: energies, consensus and positions belong to the same time.
 #[derive(Debug)]
 pub struct StepReport<'a, T> {
-    /// The step, from 0.
-    pub step: u64,
-    /// `step * dt`.
-    pub time: f64,
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// The alpha used, as chosen by the schedule.
-    pub alpha: f64,
-    /// The sigma of the coming move.
-    pub sigma: f64,
-    /// The consensus point.
-    pub consensus: &'a [f64],
-    /// The positions.
-    pub ensemble: &'a Ensemble<T>,
-    /// The energies of the particles evaluated in this step.
-    pub energies: &'a [T],
-    /// Which particles these are; all, in order, if `None`.
-    pub evaluated: Option<&'a [u32]>,
-    /// The least energy of this step.
-    pub least: f64,
-    /// Effective sample size of the weights.
-    pub effective_sample_size: f64,
-    /// The best point ever evaluated (on this data batch, if the objective is stochastic).
-    pub best: &'a Evaluated<T>,
-    /// Evaluations so far.
-    pub evaluations: u64,
-    /// Evaluations without a value so far.
-    pub failed_evaluations: u64,
-    /// Infeasible points so far.
-    pub infeasible_evaluations: u64,
-    /// Whether the swarm is about to be kicked, because consensus stalled.
-    pub kicked: bool,
-    /// Seconds since the start.
-    pub seconds: f64,
-    pub(crate) swarm: &'a Swarm<T>,
+    run: &'a Run<T>,
+    seconds: f64,
 }
 
-impl<T: Scalar> StepReport<'_, T> {
-    /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) go on bit by bit.
+impl<'a, T: Scalar> StepReport<'a, T> {
+    pub(crate) fn new(run: &'a Run<T>, seconds: f64) -> Self {
+        Self { run, seconds }
+    }
+
+    /// The step, from 0.
+    pub fn step(&self) -> u64 {
+        self.run.ledger.step
+    }
+
+    /// `step * dt`.
+    pub fn time(&self) -> f64 {
+        self.step() as f64 * self.run.plan.config().dt
+    }
+
+    /// The epoch, from 0.
+    pub fn epoch(&self) -> u64 {
+        self.run.context().epoch
+    }
+
+    /// The alpha used, as chosen by the schedule.
+    pub fn alpha(&self) -> f64 {
+        self.run.agreed.alpha
+    }
+
+    /// The sigma of the coming move.
+    pub fn sigma(&self) -> f64 {
+        self.run.agreed.sigma
+    }
+
+    /// The consensus point.
+    pub fn consensus(&self) -> &'a [f64] {
+        &self.run.agreed.consensus
+    }
+
+    /// The positions.
+    pub fn ensemble(&self) -> &'a Ensemble<T> {
+        self.run.backend.ensemble()
+    }
+
+    /// The energies of the particles evaluated in this step.
+    pub fn energies(&self) -> &'a [T] {
+        self.run.backend.energies(0)
+    }
+
+    /// Which particles these are; all, in order, if `None`.
+    pub fn evaluated(&self) -> Option<&'a [u32]> {
+        self.run.backend.evaluated()
+    }
+
+    /// The least energy of this step.
+    pub fn least(&self) -> f64 {
+        self.run.agreed.least
+    }
+
+    /// Effective sample size of the weights.
+    pub fn effective_sample_size(&self) -> f64 {
+        self.run.agreed.effective_sample_size
+    }
+
+    /// The best point ever evaluated (on this data batch, if the objective is stochastic).
+    pub fn best(&self) -> &'a Evaluated<T> {
+        &self.run.ledger.best
+    }
+
+    /// Evaluations so far.
+    pub fn evaluations(&self) -> u64 {
+        self.run.ledger.evaluations
+    }
+
+    /// Evaluations without a value so far.
+    pub fn failed_evaluations(&self) -> u64 {
+        self.run.ledger.failed
+    }
+
+    /// Infeasible points so far.
+    pub fn infeasible_evaluations(&self) -> u64 {
+        self.run.ledger.infeasible
+    }
+
+    /// Whether the swarm is about to be kicked, because consensus stalled.
+    pub fn kicked(&self) -> bool {
+        self.run.agreed.kicked
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit by bit.
     pub fn state(&self) -> Vec<u8> {
-        self.swarm.save(true, self.seconds)
+        self.run.save(true, self.seconds)
     }
 }
 
@@ -97,37 +153,106 @@ impl StopReason {
     }
 }
 
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub struct RunReport<T> {
+    pub(crate) best: Evaluated<T>,
+    pub(crate) consensus: Evaluated<T>,
+    pub(crate) stop: StopReason,
+    pub(crate) steps: u64,
+    pub(crate) time: f64,
+    pub(crate) evaluations: u64,
+    pub(crate) failed_evaluations: u64,
+    pub(crate) infeasible_evaluations: u64,
+    pub(crate) alpha: f64,
+    pub(crate) sigma: f64,
+    pub(crate) ensemble: Ensemble<T>,
+    pub(crate) energies: Vec<T>,
+    pub(crate) seed: u64,
+    pub(crate) seconds: f64,
+}
+
+impl<T> RunReport<T> {
     /// The best point ever evaluated (on the last data batch, if the objective is stochastic).
-    pub best: Evaluated<T>,
-    /// The consensus point at the end and its value, evaluated once.
-    pub consensus: Evaluated<T>,
+    pub fn best(&self) -> &Evaluated<T> {
+        &self.best
+    }
+
+    /// The consensus point at the end, and its value: evaluated once, or NaN if nobody did.
+    pub fn consensus(&self) -> &Evaluated<T> {
+        &self.consensus
+    }
+
     /// Why the run ended.
-    pub stop: StopReason,
+    pub fn stop(&self) -> StopReason {
+        self.stop
+    }
+
     /// Steps taken.
-    pub steps: u64,
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// `steps * dt`.
-    pub time: f64,
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
     /// Evaluations, that of the consensus point included.
-    pub evaluations: u64,
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+
     /// Evaluations without a value.
-    pub failed_evaluations: u64,
+    pub fn failed_evaluations(&self) -> u64 {
+        self.failed_evaluations
+    }
+
     /// Infeasible points.
-    pub infeasible_evaluations: u64,
+    pub fn infeasible_evaluations(&self) -> u64 {
+        self.infeasible_evaluations
+    }
+
     /// The last alpha used.
-    pub alpha: f64,
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
     /// The last sigma used.
-    pub sigma: f64,
+    pub fn sigma(&self) -> f64 {
+        self.sigma
+    }
+
     /// The swarm at the end.
-    pub ensemble: Ensemble<T>,
+    pub fn ensemble(&self) -> &Ensemble<T> {
+        &self.ensemble
+    }
+
     /// The energies of the particles evaluated in the last step.
-    pub energies: Vec<T>,
+    pub fn energies(&self) -> &[T] {
+        &self.energies
+    }
+
     /// The seed.
-    pub seed: u64,
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Seconds that the run took.
-    pub seconds: f64,
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The swarm at the end and the energies of the particles evaluated last, without a copy.
+    pub fn into_population(self) -> (Ensemble<T>, Vec<T>) {
+        (self.ensemble, self.energies)
+    }
 }
 
 /// Why a run could not go on.
@@ -138,7 +263,7 @@ pub enum SolveError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The objective gave up.
-    #[error("step {step}: {source}")]
+    #[error("step {step}: the objective failed")]
     Evaluation {
         /// The step.
         step: u64,

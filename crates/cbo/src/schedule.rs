@@ -40,6 +40,7 @@ impl Geometric {
 
 /// The weight parameter alpha over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Alpha {
     /// One value, infinity allowed.
     Constant(f64),
@@ -60,17 +61,44 @@ pub enum Alpha {
 impl Alpha {
     /// The value at a step; `None` if it depends on the energies.
     pub fn at(&self, step: u64, epoch: u64) -> Option<f64> {
+        self.weighing(step, epoch).alpha()
+    }
+}
+
+/// How the weights of a step find their alpha.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Weighing {
+    /// It is known beforehand.
+    Alpha(f64),
+    /// It follows from the energies: the effective sample size is this fraction of the particles.
+    SampleSize(f64),
+}
+
+impl Weighing {
+    /// The alpha, if it is known beforehand.
+    pub fn alpha(self) -> Option<f64> {
         match self {
-            Self::Constant(value) => Some(*value),
-            Self::Geometric(g) => Some(g.at(step, epoch)),
-            Self::Logarithmic { start, clock } => Some(start * (clock.ticks(step, epoch) + 2.0).log2()),
-            Self::EffectiveSampleSize(_) => None,
+            Self::Alpha(alpha) => Some(alpha),
+            Self::SampleSize(_) => None,
+        }
+    }
+}
+
+impl Alpha {
+    /// How the weights of a step find their alpha.
+    pub(crate) fn weighing(&self, step: u64, epoch: u64) -> Weighing {
+        match *self {
+            Self::Constant(value) => Weighing::Alpha(value),
+            Self::Geometric(g) => Weighing::Alpha(g.at(step, epoch)),
+            Self::Logarithmic { start, clock } => Weighing::Alpha(start * (clock.ticks(step, epoch) + 2.0).log2()),
+            Self::EffectiveSampleSize(fraction) => Weighing::SampleSize(fraction),
         }
     }
 }
 
 /// The diffusion parameter sigma over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Sigma {
     /// One value.
     Constant(f64),

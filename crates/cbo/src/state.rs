@@ -1,6 +1,6 @@
 //! The state of a run as bytes: the same on every machine, with a version and a checksum.
 //!
-//! `CBOSTATE`, version, precision, dimension, seed, batch size, then the numbers of the state, then the CRC-32 of all that;
+//! `CBOSTATE`, version, precision, method, dimension, seed, batch size, then the numbers of the state, then the CRC-32 of all that;
 //! everything little-endian.
 
 use crate::config::Plan;
@@ -10,9 +10,11 @@ use std::fmt::Display;
 use std::time::Instant;
 
 const MAGIC: &[u8; 8] = b"CBOSTATE";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Bytes of a word, zeros at its end included.
+const WORD: usize = 16;
 
-/// Bytes from which a run cannot go on.
+/// Bytes from which a run cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
@@ -25,11 +27,17 @@ pub enum StateError {
         /// The version of the bytes.
         found: u32,
     },
+    /// Written by cbo 0.1.
+    #[error(
+        "the state was written by cbo 0.1, which added up in another order, so that its runs cannot be continued bit by bit; finish the \
+         run with cbo 0.1, or start it again"
+    )]
+    Old,
     /// Bytes are missing or changed.
     #[error("the state is damaged: bytes are missing or have changed")]
     Damaged,
     /// The energies of its points are missing.
-    #[error("the state waits for the energies of its points; only asking and telling goes on from there")]
+    #[error("the state waits for the energies of its points; only a run by ask and tell can continue from it")]
     NotTold,
     /// The run that it belongs to had other settings.
     #[error("the state was saved with {field} = {saved}, but the run has {field} = {given}")]
@@ -64,7 +72,7 @@ impl Stopwatch {
         Self::start_from(0.0)
     }
 
-    /// Goes on after `seconds`.
+    /// Continues after `seconds`.
     pub fn start_from(seconds: f64) -> Self {
         Self { before: seconds, since: Instant::now() }
     }
@@ -83,8 +91,19 @@ impl Writer {
         let mut writer = Self(MAGIC.to_vec());
         writer.0.extend(VERSION.to_le_bytes());
         writer.0.extend((size_of::<T>() as u32).to_le_bytes());
+        writer.word(plan.config().method.name());
         identity(plan).into_iter().for_each(|(_, value)| writer.whole(value));
         writer
+    }
+
+    fn word(&mut self, word: &str) {
+        let mut bytes = [0; WORD];
+        bytes[..word.len()].copy_from_slice(word.as_bytes());
+        self.0.extend(bytes);
+    }
+
+    pub fn flag(&mut self, flag: bool) {
+        self.whole(u64::from(flag));
     }
 
     pub fn whole(&mut self, value: u64) {
@@ -128,6 +147,9 @@ impl<'a> Reader<'a> {
         if found > VERSION {
             return Err(StateError::Version { found });
         }
+        if found == 1 {
+            return Err(StateError::Old);
+        }
         let (body, sum) = bytes.split_last_chunk().ok_or(StateError::Damaged)?;
         if found == 0 || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
             return Err(StateError::Damaged);
@@ -136,6 +158,10 @@ impl<'a> Reader<'a> {
         let size = u32::from_le_bytes(*reader.chunk()?);
         if size as usize != size_of::<T>() {
             return Err(StateError::differs("precision", format!("f{}", 8 * u64::from(size)), T::NAME));
+        }
+        let (saved, given) = (reader.word()?, plan.config().method.name());
+        if saved != given {
+            return Err(StateError::differs("method", saved, given));
         }
         for (field, given) in identity(plan) {
             let saved = reader.whole()?;
@@ -152,6 +178,11 @@ impl<'a> Reader<'a> {
         Ok(chunk)
     }
 
+    fn word(&mut self) -> Result<String, StateError> {
+        let word = String::from_utf8(self.chunk::<WORD>()?.to_vec()).map_err(|_| StateError::Damaged)?;
+        Ok(word.trim_end_matches('\0').into())
+    }
+
     pub fn whole(&mut self) -> Result<u64, StateError> {
         self.chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
@@ -165,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number that was counted up to, so that there is room to count on.
+    /// A number that was counted up to, with room to count further.
     pub fn tally(&mut self) -> Result<u64, StateError> {
         self.whole().and_then(|n| if n < 1 << 62 { Ok(n) } else { Err(StateError::Damaged) })
     }
@@ -191,8 +222,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What two runs must have in common for one to go on where the other was.
+/// What two runs must have in common for one to continue where the other was.
 fn identity(plan: &Plan) -> [(&'static str, u64); 3] {
-    let config = &plan.config;
-    [("dim", plan.dim as u64), ("seed", config.seed), ("batch", config.batch.unwrap_or(0) as u64)]
+    let config = plan.config();
+    [("dim", plan.dim() as u64), ("seed", config.seed), ("batch", config.batch.unwrap_or(0) as u64)]
 }

@@ -1,10 +1,11 @@
-//! The texts of settings: the same words on the command line, in TOML files and in Python.
+//! The texts of settings: the same words on the command line, in TOML files and in Python. What is written is read as the same.
 
 use crate::bounds::BoundHandling;
 use crate::config::Update;
 use crate::initial::{Coordinates, InitialLaw};
+use crate::method::{Diffusion, Memory, Method, Scheme};
 use crate::schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
-use crate::step::{Diffusion, Scheme};
+use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 /// A text that is not the setting it should be; says what was wrong or what would be right.
@@ -50,6 +51,14 @@ macro_rules! words {
                 word(text, Self::WORDS)
             }
         }
+
+        impl Display for $type {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.pad(match self {
+                    $(Self::$value => $name),*
+                })
+            }
+        }
     )*};
 }
 
@@ -68,11 +77,15 @@ fn schedule(text: &str) -> Result<(Vec<f64>, Clock), TextError> {
     Ok((numbers.split(',').map(number).collect::<Result<_, _>>()?, clock))
 }
 
+/// The cap that never holds.
+fn open_cap(factor: f64) -> f64 {
+    if factor >= 1.0 { f64::INFINITY } else { 0.0 }
+}
+
 fn geometric(text: &str) -> Result<Geometric, TextError> {
     let (numbers, clock) = schedule(text)?;
-    let open = |factor: f64| if factor >= 1.0 { f64::INFINITY } else { 0.0 };
     match numbers[..] {
-        [start, factor] => Ok(Geometric { start, factor, cap: open(factor), clock }),
+        [start, factor] => Ok(Geometric { start, factor, cap: open_cap(factor), clock }),
         [start, factor, cap] => Ok(Geometric { start, factor, cap, clock }),
         _ => refuse("a geometric schedule is geometric:START,FACTOR[,CAP][,step|epoch]"),
     }
@@ -85,12 +98,33 @@ fn logarithmic(text: &str) -> Result<(f64, Clock), TextError> {
     }
 }
 
+impl Display for Geometric {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "geometric:{:?},{:?}", self.start, self.factor)?;
+        if self.cap != open_cap(self.factor) {
+            write!(f, ",{:?}", self.cap)?;
+        }
+        write_clock(f, self.clock)
+    }
+}
+
+fn write_logarithmic(f: &mut Formatter<'_>, start: f64, clock: Clock) -> fmt::Result {
+    write!(f, "log:{start:?}")?;
+    write_clock(f, clock)
+}
+
+/// Steps need not be named.
+fn write_clock(f: &mut Formatter<'_>, clock: Clock) -> fmt::Result {
+    if clock == Clock::Step { Ok(()) } else { write!(f, ",{clock}") }
+}
+
 /// `NUMBER`, `inf`, `ess:ETA`, `geometric:START,FACTOR[,CAP][,step|epoch]` or `log:START[,step|epoch]`.
 ///
 /// ```
 /// use cbo::Alpha;
 /// assert_eq!("ess:0.3".parse(), Ok(Alpha::EffectiveSampleSize(0.3)));
 /// assert_eq!("inf".parse(), Ok(Alpha::Constant(f64::INFINITY)));
+/// assert_eq!(Alpha::EffectiveSampleSize(0.3).to_string(), "ess:0.3");
 /// ```
 impl FromStr for Alpha {
     type Err = TextError;
@@ -101,6 +135,17 @@ impl FromStr for Alpha {
             Some(("log", rest)) => logarithmic(rest).map(|(start, clock)| Self::Logarithmic { start, clock }),
             Some((kind, _)) => refuse(format!("`{kind}` is not a schedule of alpha; use ess:, geometric: or log:")),
             None => Ok(Self::Constant(number(text)?)),
+        }
+    }
+}
+
+impl Display for Alpha {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(value) => write!(f, "{value:?}"),
+            Self::Geometric(g) => write!(f, "{g}"),
+            Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
+            Self::EffectiveSampleSize(fraction) => write!(f, "ess:{fraction:?}"),
         }
     }
 }
@@ -118,6 +163,16 @@ impl FromStr for Sigma {
     }
 }
 
+impl Display for Sigma {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(value) => write!(f, "{value:?}"),
+            Self::Geometric(g) => write!(f, "{g}"),
+            Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
+        }
+    }
+}
+
 /// `on` or `STRENGTH,LEAST`. (`off` is the absence of a reduction.)
 impl FromStr for Reduction {
     type Err = TextError;
@@ -130,12 +185,32 @@ impl FromStr for Reduction {
     }
 }
 
+impl Display for Reduction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?},{:?}", self.strength, self.least)
+    }
+}
+
 /// One number for all coordinates, or one for each, separated by `;`.
 impl FromStr for Coordinates {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
         let numbers = text.split(';').map(number).collect::<Result<Vec<_>, _>>()?;
         Ok(if let [one] = numbers[..] { Self::All(one) } else { Self::Each(numbers) })
+    }
+}
+
+/// One number where all are the same.
+impl Display for Coordinates {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let shown = match self.values() {
+            [first, rest @ ..] if rest.iter().all(|v| v.to_bits() == first.to_bits()) => std::slice::from_ref(first),
+            values => values,
+        };
+        for (k, number) in shown.iter().enumerate() {
+            write!(f, "{}{number:?}", if k == 0 { "" } else { ";" })?;
+        }
+        Ok(())
     }
 }
 
@@ -165,6 +240,104 @@ impl FromStr for InitialLaw {
     }
 }
 
+/// Points are only counted: they have no text.
+impl Display for InitialLaw {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Normal { mean, variance } => write!(f, "normal:{mean},{variance}"),
+            Self::Uniform { low, high } => write!(f, "uniform:{low},{high}"),
+            Self::Points(points) => write!(f, "{} numbers", points.len()),
+        }
+    }
+}
+
+impl Method {
+    /// The names of the methods.
+    pub const NAMES: &'static [&'static str] = &["cbo", "memory"];
+
+    /// Its name, without its settings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cbo => "cbo",
+            Self::Memory(_) => "memory",
+        }
+    }
+}
+
+/// The name of a method, and its settings where they are not the default: `memory:drift=0.5,beta=100`.
+///
+/// ```
+/// use cbo::{Memory, Method};
+/// assert_eq!("cbo".parse(), Ok(Method::Cbo));
+/// assert_eq!("memory:drift=0.5".parse(), Ok(Method::Memory(Memory { drift: 0.5, ..Memory::default() })));
+/// assert_eq!(Method::Memory(Memory::default()).to_string(), "memory");
+/// ```
+impl FromStr for Method {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let (name, settings) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+        match name {
+            "cbo" if settings.is_empty() => Ok(Self::Cbo),
+            "cbo" => {
+                refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
+            }
+            "memory" => settings.parse().map(Self::Memory),
+            _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
+        }
+    }
+}
+
+impl Display for Method {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let settings = match self {
+            Self::Cbo => String::new(),
+            Self::Memory(memory) => memory.to_string(),
+        };
+        f.pad(&format!("{}{}{settings}", self.name(), if settings.is_empty() { "" } else { ":" }))
+    }
+}
+
+/// `NAME=NUMBER`, separated by commas: the names are those of the fields.
+impl FromStr for Memory {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut memory = Self::default();
+        for setting in text.split(',').filter(|setting| !setting.trim().is_empty()) {
+            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let place = match name.trim() {
+                "drift" => &mut memory.drift,
+                "noise" => &mut memory.noise,
+                "beta" => &mut memory.beta,
+                "kappa" => memory.kappa.insert(0.0),
+                "theta" => &mut memory.theta,
+                other => {
+                    return refuse(format!(
+                        "`{other}` is not a setting of memory; it has drift, noise, beta, kappa, theta"
+                    ));
+                }
+            };
+            *place = number(value)?;
+        }
+        Ok(memory)
+    }
+}
+
+/// The settings that are not the default.
+impl Display for Memory {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let usual = Self::default();
+        let settings = [
+            ("drift", self.drift, self.drift != usual.drift),
+            ("noise", self.noise, self.noise != usual.noise),
+            ("beta", self.beta, self.beta != usual.beta),
+            ("kappa", self.kappa.unwrap_or_default(), self.kappa.is_some()),
+            ("theta", self.theta, self.theta != usual.theta),
+        ];
+        let written = settings.into_iter().filter(|(.., unusual)| *unusual);
+        f.pad(&written.map(|(name, value, _)| format!("{name}={value:?}")).collect::<Vec<_>>().join(","))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +360,40 @@ mod tests {
         assert_eq!("clip".parse(), Ok(BoundHandling::Clip));
         let error = "round".parse::<Diffusion>().unwrap_err();
         assert_eq!(error.to_string(), "it is one of anisotropic, isotropic");
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same() {
+        fn both<T: FromStr + Display>(texts: &[&str]) {
+            for text in texts {
+                let setting: T = text.parse().unwrap_or_else(|_| panic!("{text} is not read"));
+                assert_eq!(setting.to_string(), *text);
+            }
+        }
+        both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
+        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
+        both::<Reduction>(&["0.2,0.8"]);
+        both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
+        both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);
+        both::<Method>(&["cbo", "memory", "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1", "memory:noise=0.0"]);
+        both::<Diffusion>(&["anisotropic", "isotropic"]);
+        both::<Scheme>(&["euler-maruyama", "drift-first"]);
+        both::<Update>(&["full", "partial"]);
+        both::<BoundHandling>(&["reflect", "clip", "none"]);
+        both::<Clock>(&["step", "epoch"]);
+        assert_eq!(Coordinates::Each(vec![2.0; 3]).to_string(), "2.0");
+        assert_eq!(format!("{:>8}", Update::Full), "    full");
+    }
+
+    #[test]
+    fn methods_and_their_settings() {
+        let message = |text: &str| text.parse::<Method>().unwrap_err().to_string();
+        assert_eq!(message("pso"), "it is one of cbo, memory");
+        assert!(message("cbo:drift=1").contains("no settings of its own"));
+        assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
+        assert_eq!(message("memory:drift"), "`` is not a number");
+        let memory = Memory { kappa: Some(2.0), beta: 10.0, ..Memory::default() };
+        assert_eq!(" memory: beta=10, kappa=2 ".parse(), Ok(Method::Memory(memory)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Bit-identity at any number of threads, independence of N, and what objectives may do.
 
 use cbo::{
-    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Objective, Rows, Scalar, Sigma, SolveError,
-    StepContext, StopReason, Update, from_fn, solve,
+    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Memory, Method, Objective, Rows, Scalar, Sigma,
+    SolveError, StepContext, StopReason, Update, from_fn, solve,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,11 +30,11 @@ impl<T: Scalar> Objective<T> for Bumpy {
 
 fn fingerprint<T: Scalar>(config: &CboConfig, objective: &Bumpy) -> Vec<u64> {
     let run = solve::<T>(config, objective, &mut ()).expect("a run");
-    let positions = run.ensemble.rows().as_slice().iter();
-    let numbers = positions.chain(&run.best.x).chain(&run.consensus.x).chain(&run.energies);
+    let positions = run.ensemble().rows().as_slice().iter();
+    let numbers = positions.chain(&run.best().x).chain(&run.consensus().x).chain(run.energies());
     numbers
         .map(|x| x.to_f64().to_bits())
-        .chain([run.best.value.to_bits(), run.alpha.to_bits(), run.evaluations])
+        .chain([run.best().value.to_bits(), run.alpha().to_bits(), run.evaluations()])
         .collect()
 }
 
@@ -57,6 +57,12 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(5), ..base.clone() },
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { diffusion: cbo::Diffusion::Isotropic, bounds: Some(vec![(-3.0, 3.0); 11]), ..base.clone() },
+        CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig {
+            method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }),
+            batch: Some(401),
+            ..base.clone()
+        },
     ];
     for (i, config) in variants.iter().enumerate() {
         let mut seen: Option<[Vec<u64>; 2]> = None;
@@ -86,7 +92,7 @@ fn a_particle_does_not_depend_on_the_number_of_particles() {
             init: InitialLaw::Normal { mean: 0.0.into(), variance: 2.0.into() },
             ..CboConfig::default()
         };
-        solve(&config, &from_fn(5, |x: &[f64]| x[0]), &mut ()).expect("a run").ensemble.rows().as_slice().to_vec()
+        solve(&config, &from_fn(5, |x: &[f64]| x[0]), &mut ()).expect("a run").ensemble().rows().as_slice().to_vec()
     };
     let (few, many) = (run(37), run(5_000));
     assert_eq!(few, many[..few.len()]);
@@ -99,8 +105,8 @@ fn adding_a_constant_to_the_energies_changes_nothing() {
     let rounded = |x: &[f64]| (x.iter().map(|v| v * v).sum::<f64>() * 1024.0).round() / 1024.0;
     let plain = solve(&config, &from_fn(4, rounded), &mut ()).expect("a run");
     let lifted = solve(&config, &from_fn(4, move |x: &[f64]| rounded(x) + 4096.0), &mut ()).expect("a run");
-    assert_eq!(plain.consensus.x, lifted.consensus.x);
-    assert_eq!(plain.ensemble.rows().as_slice(), lifted.ensemble.rows().as_slice());
+    assert_eq!(plain.consensus().x, lifted.consensus().x);
+    assert_eq!(plain.ensemble().rows().as_slice(), lifted.ensemble().rows().as_slice());
 }
 
 /// Noise belongs to the particle's number, so permuted particles with the consensus frozen go where their number says, and
@@ -121,10 +127,10 @@ fn permuting_particles_permutes_energies_and_keeps_the_consensus() {
         solve(&config, &from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum()), &mut ()).expect("a run")
     };
     let (a, b) = (run(points), run(permuted));
-    let mut energies = a.energies.clone();
+    let mut energies = a.energies().to_vec();
     energies.rotate_left(117);
-    assert_eq!(energies, b.energies);
-    for (x, y) in a.consensus.x.iter().zip(&b.consensus.x) {
+    assert_eq!(energies, b.energies());
+    for (x, y) in a.consensus().x.iter().zip(&b.consensus().x) {
         assert!((x - y).abs() < 1e-14, "{x} and {y}");
     }
 }
@@ -143,7 +149,7 @@ fn reflection_keeps_every_particle_inside() {
         };
         let mut inside = |step: &cbo::StepReport<'_, f64>| {
             let fine = |row: &[f64]| (-1.0..=2.0).contains(&row[0]) && (5.0..=5.5).contains(&row[1]) && row[2] >= 0.0;
-            assert!(step.ensemble.rows().iter().all(fine));
+            assert!(step.ensemble().rows().iter().all(fine));
             std::ops::ControlFlow::Continue(())
         };
         solve(&config, &from_fn(3, |x: &[f64]| x.iter().sum()), &mut inside).expect("a run");
@@ -160,8 +166,8 @@ fn failures_are_counted_and_do_not_spread() {
     });
     let config = CboConfig { particles: 100, steps: Some(200), ..CboConfig::default() };
     let run = solve(&config, &objective, &mut ()).expect("a run");
-    assert!(run.failed_evaluations > 10 && run.infeasible_evaluations > 10);
-    assert!(run.best.value < 1e-3 && run.ensemble.rows().as_slice().iter().all(|x| x.is_finite()));
+    assert!(run.failed_evaluations() > 10 && run.infeasible_evaluations() > 10);
+    assert!(run.best().value < 1e-3 && run.ensemble().rows().as_slice().iter().all(|x| x.is_finite()));
     let strict = solve(&CboConfig { strict: true, ..config.clone() }, &objective, &mut ());
     let Err(SolveError::Strict { step: 0, particle, energy }) = strict else { panic!("{strict:?}") };
     assert!(particle < 100 && energy.is_nan());
@@ -190,7 +196,9 @@ impl Objective<f64> for Broken {
 #[test]
 fn an_objective_that_gives_up_ends_the_run_with_step_and_cause() {
     let error = solve(&CboConfig { particles: 10, ..CboConfig::default() }, &Broken, &mut ()).expect_err("broken");
-    assert_eq!(error.to_string(), "step 3: the objective failed at row 9: the simulator vanished");
+    assert_eq!(error.to_string(), "step 3: the objective failed");
+    let cause = std::error::Error::source(&error).expect("a cause");
+    assert_eq!(cause.to_string(), "row 9: the simulator vanished");
 }
 
 /// Energies depend on the data batch: data batch b shifts all of them by -b, so that the last would always look best.
@@ -220,15 +228,15 @@ fn best_values_of_different_data_batches_are_never_compared() {
     let objective = Stochastic { calls: AtomicU64::new(0) };
     let mut watch = |step: &cbo::StepReport<'_, f64>| {
         // A round of four batches shares its data; the best belongs to the current round.
-        let round = step.step / 4;
-        let data = (step.best.value / 1000.0).floor();
-        assert_eq!(data, round as f64, "step {}", step.step);
+        let round = step.step() / 4;
+        let data = (step.best().value / 1000.0).floor();
+        assert_eq!(data, round as f64, "step {}", step.step());
         std::ops::ControlFlow::Continue(())
     };
     let run = solve(&config, &objective, &mut watch).expect("a run");
-    assert_eq!(run.evaluations, 42 * 10 + 1);
-    assert_eq!(run.evaluations, objective.calls.load(Ordering::Relaxed));
-    assert_eq!(run.stop, StopReason::Steps);
+    assert_eq!(run.evaluations(), 42 * 10 + 1);
+    assert_eq!(run.evaluations(), objective.calls.load(Ordering::Relaxed));
+    assert_eq!(run.stop(), StopReason::Steps);
 }
 
 /// Rows longer than a tile are moved in pieces; each coordinate still gets its own normal and its own centre.
@@ -253,7 +261,7 @@ fn long_rows_move_as_short_ones_do() {
     for particle in 0..2 {
         let mut normals = vec![0.0f64; scratch_len(1, dim)];
         Noise::new(seed, Stream::Diffusion, 0).fill_normals(particle as u32, 1, dim, &mut normals);
-        let moved = run.ensemble.rows().row(particle);
+        let moved = run.ensemble().rows().row(particle);
         for k in 0..dim {
             let x = start[particle * dim + k] - centre[k];
             let expected = centre[k] + x * (1.0 - dt + sigma * dt.sqrt() * normals[k]);

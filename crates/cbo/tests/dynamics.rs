@@ -38,7 +38,7 @@ fn one_step_has_the_exact_second_moment() {
             };
             let run = solve(&config, &sphere(dim), &mut ()).expect("a run");
             let squares: Vec<f64> = run
-                .ensemble
+                .ensemble()
                 .rows()
                 .iter()
                 .map(|row| row.iter().zip(&minimiser).map(|(a, b)| (a - b).powi(2)).sum())
@@ -93,14 +93,14 @@ fn frozen_consensus_decays_as_the_theory_says() {
                 let origin = vec![0.0; dim];
                 let mut first = 0.0;
                 let mut remember = |step: &cbo::StepReport<'_, f64>| {
-                    if step.step == 0 {
-                        first = step.ensemble.half_mean_square(&origin);
+                    if step.step() == 0 {
+                        first = step.ensemble().half_mean_square(&origin);
                     }
                     std::ops::ControlFlow::Continue(())
                 };
                 let run = solve(&config, &sphere(dim), &mut remember).expect("a run");
-                assert_eq!(run.steps, 400);
-                let ratio = run.ensemble.half_mean_square(&origin) / first;
+                assert_eq!(run.steps(), 400);
+                let ratio = run.ensemble().half_mean_square(&origin) / first;
                 let exact = config.mean_square_factor(dim).powi(400);
                 let published = if j == 0 { anisotropic[k] } else { isotropic[i][k] };
                 assert!((exact / published - 1.0).abs() < 1e-4, "expectation {exact}, published {published}");
@@ -128,14 +128,14 @@ fn the_papers_setting_converges() {
     let origin = [0.0; 4];
     let mut start = 0.0;
     let mut remember = |step: &cbo::StepReport<'_, f64>| {
-        if step.step == 0 {
-            start = step.ensemble.half_mean_square(&origin);
+        if step.step() == 0 {
+            start = step.ensemble().half_mean_square(&origin);
         }
         std::ops::ControlFlow::Continue(())
     };
     let run = solve(&config, &from_fn(4, rastrigin), &mut remember).expect("a run");
     // The rate on [0, 4] lies near 2 lambda - sigma^2 = 1.9; v_a starts away from v*, so loosely.
-    let rate = -(run.ensemble.half_mean_square(&origin) / start).ln() / 4.0;
+    let rate = -(run.ensemble().half_mean_square(&origin) / start).ln() / 4.0;
     assert!((1.7..2.0).contains(&rate), "rate {rate}");
 }
 
@@ -155,14 +155,14 @@ fn a_stalled_consensus_is_kicked() {
     };
     let mut kicks = Vec::new();
     let mut watch = |step: &cbo::StepReport<'_, f64>| {
-        kicks.push(step.kicked);
+        kicks.push(step.kicked());
         std::ops::ControlFlow::Continue(())
     };
     let run = solve(&config, &sphere(2), &mut watch).expect("a run");
     // Step 0 has no predecessor; step 1 finds consensus unmoved; step 2 finds it moved by the kick.
     assert_eq!(kicks, [false, true, false]);
     let expected = sigma * sigma * dt;
-    for variance in run.ensemble.variances() {
+    for variance in run.ensemble().variances() {
         // Relative standard error of a sample variance: sqrt(2/N).
         assert!(
             (variance / expected - 1.0).abs() < 5.0 * (2.0 / particles as f64).sqrt(),
@@ -170,7 +170,7 @@ fn a_stalled_consensus_is_kicked() {
         );
     }
     let still = solve(&CboConfig { kick: None, ..config }, &sphere(2), &mut ()).expect("a run");
-    assert_eq!(still.ensemble.diameter(), 0.0);
+    assert_eq!(still.ensemble().diameter(), 0.0);
 }
 
 /// Towards a consensus point at zero the dynamics has no scale: a swarm that begins 2^-900 times as large stays so, bit for bit, until
@@ -191,7 +191,7 @@ fn positions_next_to_zero_become_zero_and_no_others_change() {
             steps: Some(steps),
             ..CboConfig::default()
         };
-        solve(&config, &sphere(dim), &mut ()).expect("a run").ensemble.rows().as_slice().to_vec()
+        solve(&config, &sphere(dim), &mut ()).expect("a run").ensemble().rows().as_slice().to_vec()
     };
     let (large, small) = (run(1.0, 60), run(scale, 60));
     let (mut kept, mut vanished) = (0, 0);
@@ -221,7 +221,7 @@ fn positions_next_to_zero_stay_in_their_box() {
             ..CboConfig::default()
         };
         let run = solve(&config, &from_fn(3, |x: &[f32]| x.iter().sum()), &mut ()).expect("a run");
-        let least = run.ensemble.rows().as_slice().iter().copied().fold(f32::INFINITY, f32::min);
+        let least = run.ensemble().rows().as_slice().iter().copied().fold(f32::INFINITY, f32::min);
         assert!(least >= low as f32, "{least:e}, not at least {low:e}");
     }
 }

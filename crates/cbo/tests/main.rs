@@ -2,6 +2,7 @@
 
 mod contract;
 mod dynamics;
+mod memory;
 mod noise;
 mod simd;
 mod state;

@@ -1,8 +1,8 @@
 //! Runs step by step, and runs that are saved and go on later, are the run of `solve`, bit by bit.
 
 use cbo::{
-    Alpha, AskTell, CboConfig, Diffusion, History, InitialLaw, Scalar, Sigma, SolveError, StateError, StepReport,
-    StopReason, Update, from_fn, resume, solve,
+    Alpha, AskTell, CboConfig, Diffusion, History, InitialLaw, Memory, Method, Scalar, Sigma, SolveError, StateError,
+    StepReport, StopReason, Update, from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
 
@@ -14,6 +14,14 @@ fn bumpy<T: Scalar>(x: &[T]) -> T {
 
 fn energies<T: Scalar>(run: &mut AskTell<T>) -> Vec<T> {
     run.ask().iter().map(bumpy).collect()
+}
+
+fn hard() -> Method {
+    Method::Memory(Memory::default())
+}
+
+fn smooth() -> Method {
+    Method::Memory(Memory { beta: 2.0, kappa: Some(5.0), theta: 0.1, ..Memory::default() })
 }
 
 fn variants() -> Vec<CboConfig> {
@@ -34,19 +42,30 @@ fn variants() -> Vec<CboConfig> {
         CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { steps: None, sigma: Sigma::Constant(0.1), ..base.clone() },
-        CboConfig { max_evaluations: Some(700), bounds: Some(vec![(-2.0, 3.0); DIM]), ..base },
+        CboConfig { max_evaluations: Some(700), bounds: Some(vec![(-2.0, 3.0); DIM]), ..base.clone() },
+        CboConfig { method: hard(), kick: Some(0.05), ..base.clone() },
+        CboConfig { method: hard(), batch: Some(26), update: Update::Partial, ..base.clone() },
+        CboConfig { method: hard(), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
+        CboConfig { method: smooth(), max_evaluations: Some(700), ..base.clone() },
+        CboConfig { method: smooth(), batch: Some(26), alpha: Alpha::EffectiveSampleSize(0.2), ..base },
     ]
 }
 
 /// Everything an observer sees of each step, as bits; times on the clock aside.
 fn watch<T: Scalar>(seen: &mut Vec<Vec<u64>>) -> impl FnMut(&StepReport<'_, T>) -> ControlFlow<()> + Send {
     |step| {
-        let positions = step.ensemble.rows().as_slice().iter().chain(step.energies).chain(&step.best.x);
+        let positions = step.ensemble().rows().as_slice().iter().chain(step.energies()).chain(&step.best().x);
         let mut bits: Vec<u64> = positions.map(|x| x.to_f64().to_bits()).collect();
-        bits.extend(step.consensus.iter().map(|x| x.to_bits()));
-        let numbers = [step.alpha, step.sigma, step.least, step.effective_sample_size, step.best.value];
+        bits.extend(step.consensus().iter().map(|x| x.to_bits()));
+        let numbers = [step.alpha(), step.sigma(), step.least(), step.effective_sample_size(), step.best().value];
         bits.extend(numbers.map(f64::to_bits));
-        bits.extend([step.step, step.epoch, step.evaluations, step.failed_evaluations, u64::from(step.kicked)]);
+        bits.extend([
+            step.step(),
+            step.epoch(),
+            step.evaluations(),
+            step.failed_evaluations(),
+            u64::from(step.kicked()),
+        ]);
         seen.push(bits);
         ControlFlow::Continue(())
     }
@@ -67,11 +86,11 @@ fn same_as_solve<T: Scalar>(config: &CboConfig, save_and_load: bool) {
         run.tell(&energies, &mut watch(&mut asked)).expect("energies");
     }
     assert!(solved == asked, "{config:?}");
-    assert_eq!(run.stopped(), Some(whole.stop));
+    assert_eq!(run.stopped(), Some(whole.stop()));
     let again = AskTell::<T>::load(config, DIM, &run.save()).expect("a state");
-    assert_eq!(again.stopped(), Some(whole.stop));
-    assert_eq!(again.report().evaluations + 1, whole.evaluations);
-    assert_eq!(again.report().steps, whole.steps);
+    assert_eq!(again.stopped(), Some(whole.stop()));
+    assert_eq!(again.report().evaluations() + 1, whole.evaluations());
+    assert_eq!(again.report().steps(), whole.steps());
 }
 
 #[test]
@@ -105,7 +124,7 @@ fn noise_drawn_ahead_by_idle_threads_is_the_same_noise() {
                     }
                     run.tell(&energies, &mut ()).expect("energies");
                 }
-                assert!(run.report().ensemble.rows().as_slice() == whole.ensemble.rows().as_slice(), "{config:?}");
+                assert!(run.report().ensemble().rows().as_slice() == whole.ensemble().rows().as_slice(), "{config:?}");
             }
         }
     }
@@ -136,7 +155,7 @@ fn a_run_goes_on_beyond_its_stop_and_with_a_larger_budget() {
         run.tell(&energies, &mut ()).expect("energies");
     }
     let whole = solve(&longer, &from_fn(DIM, bumpy), &mut ()).expect("a run");
-    assert_eq!(run.report().ensemble.rows().as_slice(), whole.ensemble.rows().as_slice());
+    assert_eq!(run.report().ensemble().rows().as_slice(), whole.ensemble().rows().as_slice());
 }
 
 #[test]
@@ -157,8 +176,11 @@ fn a_run_that_is_resumed_is_the_same_run() {
             };
             let again = again.expect("a run");
             assert!(seen == solved[step + 1..], "from step {step}: {config:?}");
-            assert_eq!((again.stop, again.evaluations, &again.best), (whole.stop, whole.evaluations, &whole.best));
-            assert_eq!(again.consensus, whole.consensus);
+            assert_eq!(
+                (again.stop(), again.evaluations(), &again.best()),
+                (whole.stop(), whole.evaluations(), &whole.best())
+            );
+            assert_eq!(again.consensus(), whole.consensus());
         }
     }
 }
@@ -234,10 +256,15 @@ fn a_state_of_another_run_is_refused_by_name() {
     assert_eq!(fewer, "the state was saved with particles = 130, but the run has particles = 104");
     let single = AskTell::<f32>::load(&config, DIM, &bytes).unwrap_err().to_string();
     assert_eq!(single, "the state was saved with precision = f64, but the run has precision = f32");
-    let mut newer = bytes.clone();
-    newer[8] = 2;
-    let newer = AskTell::<f64>::load(&config, DIM, &newer).unwrap_err().to_string();
-    assert_eq!(newer, "the state has version 2, but this program reads versions up to 1; use a newer one");
+    let memory = message(&CboConfig { method: hard(), ..config.clone() }, DIM);
+    assert_eq!(memory, "the state was saved with method = cbo, but the run has method = memory");
+    let mut other = bytes.clone();
+    other[8] = 3;
+    let newer = AskTell::<f64>::load(&config, DIM, &other).unwrap_err().to_string();
+    assert_eq!(newer, "the state has version 3, but this program reads versions up to 2; use a newer one");
+    other[8] = 1;
+    let older = AskTell::<f64>::load(&config, DIM, &other).unwrap_err();
+    assert!(matches!(older, StateError::Old) && older.to_string().contains("written by cbo 0.1"), "{older}");
 }
 
 #[test]
@@ -257,12 +284,12 @@ struct Listener {
 impl cbo::Observer<f64> for Listener {
     fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
         assert!(self.end.is_none());
-        self.seen.push(step.step);
+        self.seen.push(step.step());
         ControlFlow::Continue(())
     }
 
     fn ended(&mut self, step: &StepReport<'_, f64>, reason: StopReason) {
-        assert!(self.end.replace((step.step, reason, step.state())).is_none());
+        assert!(self.end.replace((step.step(), reason, step.state())).is_none());
     }
 }
 
@@ -273,10 +300,10 @@ fn the_end_of_a_run_is_told_with_a_state_to_go_on_from() {
         let objective = from_fn(DIM, bumpy);
         let whole = solve(&config, &objective, &mut both).expect("a run");
         let (step, reason, state) = both.1.end.take().expect("an end");
-        assert_eq!((step, reason), (whole.steps, whole.stop));
+        assert_eq!((step, reason), (whole.steps(), whole.stop()));
         assert_eq!(both.0.seen.last(), Some(&step));
         let again = resume(&config, &objective, &mut (), &state).expect("the same end");
-        assert_eq!((again.best, again.evaluations), (whole.best, whole.evaluations));
+        assert_eq!((again.best(), again.evaluations()), (whole.best(), whole.evaluations()));
     }
 }
 
@@ -309,13 +336,13 @@ fn a_run_that_contracted_goes_on_when_it_is_given_steps() {
     let objective = from_fn(DIM, bumpy);
     let mut end = Listener::default();
     let contracted = solve::<f64>(&open_ended, &objective, &mut end).expect("a run");
-    assert_eq!(contracted.stop, StopReason::Diameter);
+    assert_eq!(contracted.stop(), StopReason::Diameter);
     let state = end.end.expect("an end").2;
-    let longer = CboConfig { steps: Some(contracted.steps + 30), ..open_ended.clone() };
+    let longer = CboConfig { steps: Some(contracted.steps() + 30), ..open_ended.clone() };
     let whole = solve::<f64>(&longer, &objective, &mut ()).expect("a run");
     let again = resume::<f64>(&longer, &objective, &mut (), &state).expect("a run");
-    assert_eq!((again.stop, again.steps, &again.best), (StopReason::Steps, whole.steps, &whole.best));
+    assert_eq!((again.stop(), again.steps(), &again.best()), (StopReason::Steps, whole.steps(), &whole.best()));
     // A diameter of its own counts from now on, too.
     let finer = CboConfig { diameter: Some(1e-30), ..longer };
-    assert_eq!(resume::<f64>(&finer, &objective, &mut (), &state).expect("a run").stop, StopReason::Steps);
+    assert_eq!(resume::<f64>(&finer, &objective, &mut (), &state).expect("a run").stop(), StopReason::Steps);
 }

@@ -14,7 +14,7 @@ fn quick() -> CboConfig {
 
 fn stop_of(config: &CboConfig) -> (StopReason, u64, u64) {
     let run = solve(config, &from_fn(3, sphere), &mut ()).expect("a run");
-    (run.stop, run.steps, run.evaluations)
+    (run.stop(), run.steps(), run.evaluations())
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn each_stop_stops() {
     );
     let flat =
         solve(&CboConfig { stagnation: Some(20), ..quick() }, &from_fn(3, |_: &[f64]| 1.0), &mut ()).expect("a run");
-    assert_eq!((flat.stop, flat.steps), (StopReason::Stagnation, 20));
+    assert_eq!((flat.stop(), flat.steps()), (StopReason::Stagnation, 20));
     let endless = CboConfig { steps: None, max_seconds: Some(0.05), ..quick() };
     assert_eq!(stop_of(&endless).0, StopReason::Seconds);
 }
@@ -57,7 +57,7 @@ fn the_history_thins_itself() {
     assert!(steps.len() <= 16 && steps.len() > 7, "{steps:?}");
     assert_eq!(steps[0], 0);
     assert!(steps.windows(2).all(|w| w[1] - w[0] == history.spacing()), "{steps:?}");
-    assert!(history.records().last().is_some_and(|r| r.best >= run.best.value && r.spread >= 0.0));
+    assert!(history.records().last().is_some_and(|r| r.best >= run.best().value && r.spread >= 0.0));
 }
 
 /// Field and remedy of the refusal.
@@ -71,7 +71,7 @@ fn bad_settings_are_refused_by_name() {
     let uniform = |low: f64, high: f64| InitialLaw::Uniform { low: low.into(), high: high.into() };
     let cases = [
         (CboConfig { particles: 0, ..quick() }, "particles = 0: must be at least 1"),
-        (CboConfig { threads: 100_000, ..quick() }, "threads = 100000: at most 1024; 0 takes one a core"),
+        (CboConfig { threads: 100_000, ..quick() }, "threads = 100000: at most 1024; 0 takes one per core"),
         (CboConfig { dt: 0.0, ..quick() }, "dt = 0: must be a positive finite number"),
         (CboConfig { dt: f64::NAN, ..quick() }, "dt = NaN: must be a positive finite number"),
         (CboConfig { lambda: f64::INFINITY, ..quick() }, "lambda = inf: must be a positive finite number"),
@@ -141,7 +141,7 @@ fn bad_settings_are_refused_by_name() {
         ),
         (
             CboConfig { max_evaluations: Some(50), ..quick() },
-            "max-evaluations = 50: contradicts the first step, which alone takes 51: one a particle and the consensus point",
+            "max-evaluations = 50: contradicts the first step, which alone takes 51: one per particle, and one for the consensus point",
         ),
         (
             CboConfig { steps: None, time: Some(0.04), dt: 0.1, ..quick() },

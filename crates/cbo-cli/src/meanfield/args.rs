@@ -28,7 +28,7 @@ pub struct MeanfieldArgs {
     #[arg(long, value_name = "D", default_value = "1", value_parser = values::size, allow_hyphen_values = true,
           help_heading = "Problem")]
     pub dim: usize,
-    /// Moves the minimiser: by one number, by one for each coordinate (1;2), or to a `random` place of the seed
+    /// Moves the minimiser: by one number, by one for each coordinate (1;2), or to a `random` place given by the seed
     #[arg(long, value_name = "VALUE|random", value_parser = values::shift, allow_hyphen_values = true,
           help_heading = "Problem")]
     pub shift: Option<ShiftSpec>,
@@ -36,7 +36,7 @@ pub struct MeanfieldArgs {
     #[arg(long, value_name = "SEED|random", value_parser = values::rotate, allow_hyphen_values = true,
           help_heading = "Problem")]
     pub rotate: Option<RotateSpec>,
-    /// Height of Rastrigin's ripples: 2.5 in the papers on consensus, 10 the classic
+    /// Height of Rastrigin's ripples: 2.5 in papers on consensus-based optimization, classically 10
     #[arg(long, value_name = "A", value_parser = values::number, allow_hyphen_values = true, help_heading = "Problem")]
     pub amplitude: Option<f64>,
     /// Condition number of the ellipsoid
@@ -92,7 +92,7 @@ pub struct MeanfieldArgs {
     #[arg(long, help_heading = "Computation")]
     pub quick: bool,
 
-    /// Pictures of law and particles over time, beside the first; 0 for none [default: 24]
+    /// Pictures of law and particles over time, in addition to the first; 0 for none [default: 24]
     #[arg(long, value_name = "K", value_parser = values::size, allow_hyphen_values = true, help_heading = "Output")]
     pub frames: Option<usize>,
     /// Writes density, energy and distance as CSV, SVG and PNG, the frames and result.json to this folder

@@ -56,7 +56,7 @@ pub fn write(folder: &Path, outcome: &Outcome, report: &Report) -> Result<(), Cl
         write_whole(&folder.join(format!("energy.{end}")), &plot::energy(outcome, format)?)?;
         write_whole(&folder.join(format!("distance.{end}")), &plot::distance(outcome, format)?)?;
     }
-    // Frames of an earlier, longer run would follow on these. Only its own: others of such names are the user's.
+    // Frames of an earlier, longer run would follow these. Only its own: others of such names are the user's.
     let frames = outcome.plan.frame_steps();
     remove_frames(&folder.join(FRAMES), frames.len()..earlier_frames(folder))?;
     for (index, step) in frames.iter().enumerate() {

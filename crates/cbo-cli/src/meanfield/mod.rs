@@ -22,7 +22,7 @@ pub(crate) use report::swarm_name;
 /// Particles whose positions are kept for the frames.
 const SHOWN: usize = 20_000;
 
-/// What a step of the law costs for each cell, in steps of a particle, about: for the time left.
+/// About what a step of the law costs per cell, in steps of a particle: for the time left.
 const CELL: u64 = 20;
 
 /// What came out.
@@ -121,13 +121,13 @@ fn advance(bar: Option<&ProgressBar>, ticks: u64, what: &str) {
     bar.set_message(format!("{what}, {} left", progress::duration(bar.eta().as_secs_f64())));
 }
 
-/// A law that could not go on: a wrong setting is the user's, all else is a failure.
+/// A law that could not continue: a wrong setting is the user's, all else is a failure.
 fn fault(error: MeanFieldError) -> CliError {
     match error {
         MeanFieldError::Setting(_) | MeanFieldError::WeightsBeyondGrid | MeanFieldError::Unresolved { .. } => {
-            CliError::Usage(error.to_string())
+            CliError::usage(&error)
         }
         MeanFieldError::NoFiniteEnergy => CliError::Failed(format!("{error} (--init)")),
-        _ => CliError::Failed(error.to_string()),
+        _ => CliError::failed(&error),
     }
 }

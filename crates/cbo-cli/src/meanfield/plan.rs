@@ -6,13 +6,12 @@ use crate::error::CliError;
 use crate::numbers::short;
 use crate::options::ProblemOptions;
 use crate::setup::ProblemSpec;
-use crate::text;
 use crate::values::{FreezeSpec, InitSpec};
 use cbo::{Alpha, Coordinates, InitialLaw};
 use cbo_lab::meanfield::{MOST_STEPS, Motion, Settings};
 use cbo_problems::Problem;
 
-/// More particles, runs or frames than this nobody waits for.
+/// Nobody waits for more particles, runs or frames than this.
 const MOST_PARTICLES: usize = 10_000_000;
 const MOST_REPEATS: u64 = 10_000;
 pub(super) const MOST_FRAMES: usize = 1000;
@@ -56,7 +55,7 @@ impl Plan {
         }
         let problem = problem(args)?;
         let settings = settings(args, &problem)?;
-        settings.check(dim).map_err(|e| CliError::Usage(e.to_string()))?;
+        settings.check(dim).map_err(|e| CliError::usage(&e))?;
         let particles = particles(args)?;
         let repeats = args.repeats.unwrap_or(if args.quick { 4 } else { 10 });
         if !(1..=MOST_REPEATS).contains(&repeats) {
@@ -103,13 +102,13 @@ fn problem(args: &MeanfieldArgs) -> Result<Problem, CliError> {
         condition: args.condition,
     };
     let spec = ProblemSpec::new(&options, &Origins::default())?;
-    spec.build(args.seed).map_err(|e| CliError::Usage(e.to_string()))
+    spec.build(args.seed).map_err(|e| CliError::usage(&e))
 }
 
 fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliError> {
     let Alpha::Constant(alpha) = args.alpha else {
         let remedy = "the law has a constant alpha: a positive number or inf";
-        return Err(CliError::setting("alpha", text::alpha(&args.alpha), remedy));
+        return Err(CliError::setting("alpha", args.alpha.to_string(), remedy));
     };
     let init = match &args.init {
         Some(InitSpec::Law(law)) => law.clone(),
@@ -148,7 +147,7 @@ fn settings(args: &MeanfieldArgs, problem: &Problem) -> Result<Settings, CliErro
     })
 }
 
-/// The default time step, smaller where time or lambda want it so.
+/// The default time step, smaller where time or lambda require it.
 fn default_step(args: &MeanfieldArgs) -> Result<f64, CliError> {
     let (time, lambda) = (args.time, args.lambda);
     let usual = match (args.quick, args.dim) {
@@ -164,7 +163,7 @@ fn default_step(args: &MeanfieldArgs) -> Result<f64, CliError> {
     if time <= MOST_STEPS * dt {
         return Ok(dt);
     }
-    // Which of the two flags asks for too much: with the usual step, time alone would.
+    // Which of the two flags asks for too much: with the usual step it is the time.
     Err(if time > MOST_STEPS * usual {
         let remedy =
             format!("at most {} in steps of {usual}; a longer --dt reaches farther", short(MOST_STEPS * usual));

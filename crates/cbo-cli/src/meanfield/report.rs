@@ -1,4 +1,4 @@
-//! What is told of a comparison: measured beside expected.
+//! The report of a comparison: measured beside expected.
 
 use super::Outcome;
 use crate::numbers::{Number, grouped, numbers, point, short};
@@ -124,7 +124,7 @@ impl Report {
         line(
             "setting",
             format!(
-                "lambda {}, sigma {}, alpha {}, until time {} in steps of {}, {} cells a coordinate",
+                "lambda {}, sigma {}, alpha {}, until time {} in steps of {}, {} cells per coordinate",
                 short(self.lambda),
                 short(self.sigma),
                 short(self.alpha.0),

@@ -1,8 +1,8 @@
-//! A program as what is minimised: its flags, and the checks that come before a run.
+//! A program to minimise: its flags, and the checks before a run.
 
 use super::task::Task;
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::options::RunOptions;
 use crate::setup;
 use crate::text;
@@ -16,17 +16,17 @@ use std::time::Duration;
 /// The flags of a program.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CommandOptions {
-    /// A program to minimise instead of a function, such as "./simulate {x}": it is given a point and gives a number
+    /// A program to minimise instead of a function, such as "./simulate {x}": it takes a point and gives a number
     #[arg(long, value_name = "COMMAND", help_heading = "Program")]
     pub command: Option<String>,
-    /// How the program is spoken to: args ({x} in the command becomes the coordinates), json (the point on stdin) or jsonl
+    /// How to talk to the program: args ({x} in the command becomes the coordinates), json (the point on stdin) or jsonl
     /// (workers that stay, a line for each point) [default: args]
     #[arg(long, value_name = "PROTOCOL", help_heading = "Program")]
     pub protocol: Option<Protocol>,
     /// Points evaluated at once, each by a process of its own [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Program")]
     pub workers: Option<usize>,
-    /// Seconds that an evaluation may take; then it is ended and has failed [default: off]
+    /// Seconds that an evaluation may take; then it is ended and counts as failed [default: off]
     #[arg(long, value_name = "SECONDS|off", value_parser = values::number_or_off, help_heading = "Program")]
     pub timeout: Option<Switch<f64>>,
     /// How often a failed evaluation is tried again [default: 0]
@@ -50,10 +50,10 @@ pub struct CommandSpec {
 
 impl CommandSpec {
     fn new(options: &CommandOptions, command: &str, dim: usize, origins: &Origins) -> Result<Self, CliError> {
-        let blame = |error: &ExternalError| origins.blame(error.field(), &error.to_string());
+        let blame = |error: &ExternalError| origins.blame(error.field(), &told(error));
         let folder = options.command_folder.clone().unwrap_or_else(|| PathBuf::from("."));
         let folder = folder.canonicalize().map_err(|e| {
-            let message = format!("command-folder = {}: {e}; name a folder that is there", folder.display());
+            let message = format!("command-folder = {}: {e}; give a folder that exists", folder.display());
             origins.blame("command-folder", &message)
         })?;
         let program = Program::parse(command, options.protocol.unwrap_or(Protocol::Args)).map_err(|e| blame(&e))?;
@@ -113,7 +113,7 @@ pub fn task(
 ) -> Result<Task, CliError> {
     let problem = &options.problem;
     if let Some(name) = &problem.objective {
-        let message = format!("command = {command}: a function, {name}, is given too; leave one of them out");
+        let message = format!("command = {command}: a function, {name}, is also given; leave one of them out");
         return Err(origins.blame("command", &message));
     }
     let of_functions = [
@@ -147,6 +147,6 @@ pub fn task(
     if let Some(FreezeSpec::At(point)) = &options.freeze {
         config.freeze = Some(point.clone());
     }
-    config.check(dim).map_err(|e| origins.blame(e.field, &e.to_string()))?;
+    config.check(dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
     Ok(Task::of_command(spec, config, options.precision.unwrap_or_default()))
 }

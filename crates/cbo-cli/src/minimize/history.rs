@@ -5,7 +5,7 @@ use cbo::Record;
 
 const COLUMNS: &str = "step,time,evaluations,best,least,alpha,sigma,effective_sample_size,spread";
 
-/// The history as CSV, a step a line.
+/// The history as CSV, one line per step.
 pub fn to_csv(records: &[Record]) -> String {
     let mut csv = String::from(COLUMNS);
     let coordinates = records.first().map_or(0, |r| r.consensus.len());
@@ -24,7 +24,7 @@ pub fn to_csv(records: &[Record]) -> String {
     csv
 }
 
-/// The history that the CSV is; `None` if it is something else.
+/// The history in the CSV; `None` if it is something else.
 pub fn from_csv(csv: &str) -> Option<Vec<Record>> {
     let mut lines = csv.lines();
     lines.next().filter(|line| line.starts_with(COLUMNS))?;

@@ -1,4 +1,4 @@
-//! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which goes on with one.
+//! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which continues one.
 
 pub mod command;
 pub mod history;
@@ -8,7 +8,7 @@ pub mod task;
 mod watch;
 
 use crate::config_file::Origins;
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::film::Film;
 use crate::numbers::json;
 use crate::options::RunOptions;
@@ -46,9 +46,9 @@ const FRAMES: usize = 120;
 const CHECKPOINT_EVERY: f64 = 30.0;
 
 /// What to do about a program that fails.
-const MENDED: &str = "; mend the program, and go on with: cbo resume FOLDER --retry-failed";
+const MENDED: &str = "; fix the program, then resume with: cbo resume FOLDER --retry-failed";
 
-/// The file of given initial points in the folder of a run.
+/// The file of given initial points in a run folder.
 const POINTS_FILE: &str = "points.csv";
 
 const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ Examples:
   cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
   cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced
-  cbo resume result                                         # goes on with a run that was cut off
+  cbo resume result                                         # continues a run that was cut off
 
 A file for --config has the same keys as the flags:
   objective = \"rastrigin\"
@@ -75,11 +75,11 @@ pub struct MinimizeArgs {
     /// What is minimised, and how.
     #[command(flatten)]
     pub run: RunOptions,
-    /// A program in the place of a function.
+    /// A program instead of a function.
     #[command(flatten)]
     pub program: CommandOptions,
     /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
-    /// checkpoints from which `cbo resume FOLDER` goes on
+    /// checkpoints from which `cbo resume FOLDER` continues
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Seconds between two checkpoints in the folder of --out [default: 30]
@@ -98,7 +98,7 @@ pub struct MinimizeArgs {
     /// Writes step, time, evaluations, energies, alpha, sigma, spread (and the consensus point) as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub history: Option<PathBuf>,
-    /// Records what the paper's lemma and propositions say of the run, and whether it is so: certificate.csv, .svg and
+    /// Records what the paper's lemma and propositions say about the run, and whether it holds: certificate.csv, .svg and
     /// .png, in the folder of --out or else in the current one
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Output")]
@@ -123,7 +123,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
     let certificate = match (&task.subject, args.certificate_folder()) {
         (Subject::Function(spec), Some(_)) => {
-            let problem = spec.build(task.config.seed).map_err(|e| CliError::Usage(e.to_string()))?;
+            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
             Some(certify::begin(&problem, &task.config, origins)?)
         }
         _ => None,
@@ -142,7 +142,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
 }
 
-/// Goes on with a run: from a checkpoint, or from the beginning if it has none yet.
+/// Resumes a run: from a checkpoint, or from the beginning if it has none yet.
 pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Result<(), CliError> {
     interrupt::listen();
     let config = folder.file(CONFIG);
@@ -152,7 +152,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     let every = interval(args.checkpoint_every).map_err(CliError::Usage)?;
     if settings.certify == Some(true) {
         settings.certify = None;
-        let note = "the certificate of the run is not kept over a pause, and left out";
+        let note = "the certificate of the run does not survive a pause, and is left out";
         (!args.quiet).then(|| eprintln_quietly(&format!("warning: {note}")));
     }
     extend(&mut settings, args, &mut origins, from.as_ref())?;
@@ -164,8 +164,8 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         let differences = task.differences(&summary.settings, &summary.files);
         if !differences.is_empty() && !args.force {
             let (path, changed) = (folder.path().display(), differences.join("; "));
-            let remedy = "change it back, or go on with --force";
-            return Err(CliError::Usage(format!("{path} is not the run that it was: {changed}; {remedy}")));
+            let remedy = "change it back, or resume anyway with --force";
+            return Err(CliError::Usage(format!("{path} is no longer the same run: {changed}; {remedy}")));
         }
     }
     if from.is_none() {
@@ -173,7 +173,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         write_settings(&folder, &task, false)?;
     }
     folder.log(&match from.as_ref().filter(|from| !from.state.is_empty()) {
-        Some(from) => format!("goes on at step {} with cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
+        Some(from) => format!("resumed at step {} by cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
     });
     go(&settings, &task, Some(Keeper::new(folder, every)), from.as_ref(), None)
@@ -187,7 +187,9 @@ fn extend(
     from: Option<&Checkpoint>,
 ) -> Result<(), CliError> {
     if args.epochs.is_some() {
-        return Err(CliError::Usage("epochs: only training runs have them; use --steps, --evaluations, --time".into()));
+        return Err(CliError::Usage(
+            "epochs: only training runs have them; use --steps, --time or --max-evaluations".into(),
+        ));
     }
     let task = Task::new(settings, origins)?;
     let config = &task.config;
@@ -199,15 +201,15 @@ fn extend(
         steps.after(before, step, u64::saturating_add)
     });
     let end = args.time.map(|end| end.after(config.time.or(config.steps.map(|n| n as f64 * config.dt)), time, add));
-    let budget = args.evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
-    let limit = args.seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
+    let budget = args.max_evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
+    let limit = args.max_seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
     let done = |field: &str, new: f64, done: f64| {
         let remedy = format!("{} are done already; give more, or +N for more than before", text::number(done));
         if new < done { Err(CliError::setting(field, text::number(new), remedy)) } else { Ok(()) }
     };
     steps.map_or(Ok(()), |new| done("steps", new as f64, step as f64))?;
     end.map_or(Ok(()), |new| done("time", new, time))?;
-    budget.map_or(Ok(()), |new| done("evaluations", new as f64, evaluations as f64))?;
+    budget.map_or(Ok(()), |new| done("max-evaluations", new as f64, evaluations as f64))?;
     let (run, program) = (&mut settings.run, &mut settings.program);
     if steps.is_some() || end.is_some() {
         (run.steps, run.time) = (Some(Switch(steps)), Some(Switch(end)));
@@ -220,8 +222,8 @@ fn extend(
     let given = [
         ("steps", args.steps.is_some()),
         ("time", args.time.is_some()),
-        ("max-evaluations", args.evaluations.is_some()),
-        ("max-seconds", args.seconds.is_some()),
+        ("max-evaluations", args.max_evaluations.is_some()),
+        ("max-seconds", args.max_seconds.is_some()),
         ("threads", args.threads.is_some()),
         ("workers", args.workers.is_some()),
         ("timeout", args.timeout.is_some()),
@@ -249,7 +251,7 @@ fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), Cli
     folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
 }
 
-/// A line on stderr, if somebody listens.
+/// A line on stderr, if somebody is listening.
 pub fn eprintln_quietly(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{line}");
@@ -285,7 +287,7 @@ where
     let mut target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
-        // Not before: a run that is refused, for its store perhaps, keeps the limits that it had.
+        // Not before: a run that is refused, perhaps because of its store, keeps the limits that it had.
         write_settings(keeper.folder(), task, false)?;
     }
     let drawn = args.plot.is_some() || args.out.is_some();
@@ -309,7 +311,7 @@ where
             watch.take_up(from, HISTORY);
             cbo::resume::<T>(config, &target, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target),
-                other => CliError::Usage(format!("the checkpoint cannot be gone on from: {other}")),
+                other => CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(&other))),
             })
         }
         None => cbo::solve::<T>(config, &target, &mut watch).map_err(|e| refusal(&e, &target)),
@@ -324,7 +326,7 @@ where
         }
     })?;
     if let (Some(checkpoints), Some(from)) = (&mut watch.checkpoints, from) {
-        checkpoints.conclude(from, report.stop);
+        checkpoints.conclude(from, report.stop());
     }
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
     if let (Some(certificate), Some(folder), Some(problem)) =
@@ -343,16 +345,18 @@ where
 
 /// What is minimised, ready to be evaluated.
 fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
-    let usage = |e: &dyn std::error::Error| CliError::Usage(e.to_string());
     match &task.subject {
         Subject::Function(spec) => {
-            let problem = spec.build(task.config.seed).map_err(|e| usage(&e))?;
+            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
             Ok(Target::Function(Box::new(problem)))
         }
         Subject::Command(spec) => {
-            let store =
-                folder.map(|folder| Store::open(&folder.file(EVALUATIONS))).transpose().map_err(|e| usage(&e))?;
-            let mut evaluations = Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| usage(&e))?;
+            let store = folder
+                .map(|folder| Store::open(&folder.file(EVALUATIONS)))
+                .transpose()
+                .map_err(|e| CliError::usage(&e))?;
+            let mut evaluations =
+                Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| CliError::usage(&e))?;
             evaluations = evaluations.with_ending(interrupt::requested);
             if let Some(show) = progress.map(Progress::within_a_step) {
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
@@ -363,7 +367,7 @@ fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> 
     }
 }
 
-/// A run that could not go on: a wrong setting is the user's, all else is a failure.
+/// A run that could not continue: a wrong setting is the user's, all else is a failure.
 fn refusal(error: &SolveError, target: &Target) -> CliError {
     match (error, target.evaluations()) {
         (SolveError::NoFiniteEnergy { .. }, Some(evaluations)) => {
@@ -375,19 +379,18 @@ fn refusal(error: &SolveError, target: &Target) -> CliError {
         (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
             Some(source) if source.is::<CutOff>() => CliError::Interrupted,
             Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{MENDED}")),
-            _ => CliError::Failed(source.message.clone()),
+            Some(source) => CliError::failed(source.as_ref()),
+            None => CliError::Failed(source.message.clone()),
         },
         _ => failure(error),
     }
 }
 
-/// A run that could not go on, whatever it minimised.
+/// A run that could not continue, whatever it minimised.
 pub fn failure(error: &SolveError) -> CliError {
     match error {
-        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => {
-            CliError::Usage(error.to_string())
-        }
+        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
         SolveError::NoFiniteEnergy { .. } => CliError::Failed(format!("{error} (--init, --bounds)")),
-        _ => CliError::Failed(error.to_string()),
+        _ => CliError::failed(error),
     }
 }

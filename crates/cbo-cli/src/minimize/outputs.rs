@@ -4,7 +4,7 @@ use super::target::Target;
 use super::task::{Subject, Task};
 use super::{MinimizeArgs, history};
 use crate::config_file::Origins;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::film::{Film, Snapshot};
 use crate::landscape::Landscape;
 use crate::numbers::json;
@@ -85,7 +85,7 @@ pub fn write<T: Scalar>(
     files::write_whole(&folder.join("result.json"), json(summary).as_bytes())
 }
 
-/// What is to be told of a run that is done, but could not write all that it should. Nothing is lost with a folder: its last
+/// What to say about a run that is done, but could not write everything. With a folder nothing is lost: its last
 /// checkpoint leads to the same result.
 pub fn settle(
     written: Result<(), CliError>,
@@ -96,8 +96,8 @@ pub fn settle(
     let unfinished =
         |remedy: String| CliError::Failed(format!("{remedy}, then finish the run: cbo resume {}", folder.display()));
     match (written, fault) {
-        (Err(CliError::Failed(message)), _) => Err(unfinished(format!("{message}; make room or see to the folder"))),
-        (Ok(()), Some(fault)) => Err(unfinished(fault.to_string())),
+        (Err(CliError::Failed(message)), _) => Err(unfinished(format!("{message}; make room or check the folder"))),
+        (Ok(()), Some(fault)) => Err(unfinished(told(&fault))),
         (written, _) => written,
     }
 }
@@ -118,9 +118,9 @@ impl<'a> Pictures<'a> {
         records: &'a [Record],
         film: Option<Film>,
     ) -> Self {
-        let consensus: Vec<f64> = report.consensus.x.iter().map(|v| v.to_f64()).collect();
+        let consensus: Vec<f64> = report.consensus().x.iter().map(|v| v.to_f64()).collect();
         let snapshots = film
-            .map(|film| film.finish(Snapshot::new(report.steps, report.time, &report.ensemble, &consensus)))
+            .map(|film| film.finish(Snapshot::new(report.steps(), report.time(), report.ensemble(), &consensus)))
             .unwrap_or_default();
         let view = task.config.bounds.as_deref().filter(|b| b.iter().all(|(l, h)| l.is_finite() && h.is_finite()));
         let landscape = target.function().filter(|_| !snapshots.is_empty());
@@ -146,7 +146,7 @@ fn write_frames(
         let frame = plot::run::frame(problem, landscape, snapshot, past)?;
         files::write_whole(&folder.join(frame_name(index)), &frame)?;
     }
-    // Frames of an earlier, longer animation would otherwise follow on these.
+    // Frames of an earlier, longer animation would otherwise follow these.
     let failed = |e| CliError::Failed(format!("cannot tidy {}: {e}", folder.display()));
     for name in files::names(folder).map_err(failed)? {
         let ours = (0..pictures.snapshots.len()).any(|index| frame_name(index) == name);

@@ -35,7 +35,7 @@ impl Target {
         }
     }
 
-    /// Has points of a program tried again that failed before, if `retry`.
+    /// Whether points of a program that failed before are tried again.
     pub fn retry_failed(&mut self, retry: bool) {
         if let Self::Program(_, evaluations) = self {
             evaluations.retry_failed(retry);

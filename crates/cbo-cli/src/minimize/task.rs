@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Settings that may change when a run goes on: they say when to stop and how fast to compute, not what.
+/// Settings that may change when a run is resumed: they say when to stop and how fast to compute, not what.
 const FREE: [&str; 12] = [
     "steps",
     "time",
@@ -125,7 +125,7 @@ impl Task {
             match present.get(path) {
                 Some(now) if now == then => {}
                 Some(_) => found.push(format!("the contents of {path} have changed")),
-                None => found.push(format!("{path} was a part of the program and is not found")),
+                None => found.push(format!("{path} was part of the program and is not found")),
             }
         }
         found

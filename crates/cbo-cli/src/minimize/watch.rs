@@ -43,13 +43,13 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of `task`, which is about `objective` and goes on from a checkpoint or begins.
+    /// Checkpoints of `task`, which is about `objective` and resumes from a checkpoint or begins.
     pub fn new(keeper: Keeper, task: &Task, objective: &str, from: Option<&Checkpoint>, quiet: bool) -> Self {
         let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value));
         let settings: BTreeMap<String, String> = settings.collect();
         let mut files = task.files();
         if let Some(from) = from.filter(|from| from.summary.settings.get("command") == settings.get("command")) {
-            // A file that was not there at the beginning is one that the program writes, a log perhaps.
+            // A file that was not there at the beginning is written by the program, a log perhaps.
             files.retain(|path, _| from.summary.files.contains_key(path));
         }
         let summary = Summary {
@@ -72,8 +72,8 @@ impl Checkpoints {
         }
     }
 
-    /// Writes the last checkpoint of a run that was at its end when it was taken up, of which no observer is told: killed just before
-    /// that, for example.
+    /// Writes the last checkpoint of a run that was already at its end when it was resumed, which no observer sees: for example one
+    /// killed just before that.
     pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {
         if !self.ended {
             let Summary { cbo, settings, files, .. } = self.summary.clone();
@@ -91,17 +91,17 @@ impl Checkpoints {
 impl Watch<'_> {
     /// The run at this step, which ends it if there is a reason.
     fn checkpoint<T: Scalar>(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
-        let mut x: Vec<f64> = step.best.x.iter().map(|x| x.to_f64()).collect();
+        let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
         if x.iter().any(|x| !x.is_finite()) {
-            x.clear(); // JSON has no word for it
+            x.clear(); // JSON cannot express it
         }
         let summary = Summary {
-            step: step.step,
-            evaluations: step.evaluations,
-            failed_evaluations: step.failed_evaluations,
-            best: Some(step.best.value).filter(|value| value.is_finite()),
+            step: step.step(),
+            evaluations: step.evaluations(),
+            failed_evaluations: step.failed_evaluations(),
+            best: Some(step.best().value).filter(|value| value.is_finite()),
             x,
-            seconds: step.seconds,
+            seconds: step.seconds(),
             stop: stop.map(String::from),
             ..summary.clone()
         };
@@ -115,7 +115,7 @@ impl Watch<'_> {
         checkpoint
     }
 
-    /// Takes up history and film where the run was cut off.
+    /// Continues history and film where the run was cut off.
     pub fn take_up(&mut self, from: &Checkpoint, capacity: usize) {
         if self.history.is_some() {
             let csv = from.more.get(HISTORY).and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -147,7 +147,7 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         }
         if let Some(mut checkpoints) = self.checkpoints.take_if(|c| c.first || c.keeper.due()) {
             checkpoints.first = false;
-            // What a checkpoint says is evaluated, the store has. A store that cannot be written ends the run by itself.
+            // Whatever a checkpoint says is evaluated is in the store. A store that cannot be written ends the run by itself.
             let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
             let warning = checkpoints.keeper.keep(&self.checkpoint(&checkpoints.summary, step, None));
             if let (Some(warning), false) = (warning, checkpoints.quiet) {
@@ -166,7 +166,7 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
         checkpoints.ended = true;
-        checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step, step.best.value));
+        checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step(), step.best().value));
         self.checkpoints = Some(checkpoints);
     }
 }

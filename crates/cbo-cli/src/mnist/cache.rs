@@ -1,4 +1,4 @@
-//! The user's cache folder, where fetched data sets lie.
+//! The user's cache folder, where fetched data sets are.
 
 use crate::error::CliError;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ pub const VARIABLE: &str = "CBO_CACHE";
 
 /// The folder under which each data set has its own: `$CBO_CACHE`, or `cbo` in the system's cache folder.
 pub fn folder() -> Result<PathBuf, CliError> {
-    let remedy = format!("no home folder is known to put files under; give `--to DIR`, or set {VARIABLE} to a folder");
+    let remedy = format!("no home folder is known to hold the files; give `--to DIR`, or set {VARIABLE} to a folder");
     choose(std::env::consts::OS, |name| std::env::var_os(name)).ok_or(CliError::Usage(remedy))
 }
 

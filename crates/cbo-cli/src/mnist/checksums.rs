@@ -3,7 +3,7 @@
 //! A checksum is taken over the unpacked content, so that it does not matter how a file was packed.
 
 use super::data::DatasetName;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use cbo_problems::mnist::idx;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -90,7 +90,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 
 /// The unpacked content of a file that messages call `name`, or one sentence that says why it is not the expected one.
 pub fn verified(name: &str, bytes: Vec<u8>, expected: &str) -> Result<Vec<u8>, String> {
-    let unpacked = match (idx::File { name, bytes: &bytes }).unpacked().map_err(|e| e.to_string())? {
+    let unpacked = match (idx::File { name, bytes: &bytes }).unpacked().map_err(|e| told(&e))? {
         Cow::Owned(content) => Some(content),
         Cow::Borrowed(_) => None,
     };

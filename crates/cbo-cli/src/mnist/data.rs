@@ -120,7 +120,7 @@ fn load_from(
     let word = place.map(Path::to_str);
     if let (Some(folder), false) = (place, [Some(Some(FETCHED)), Some(Some(BUILT_IN))].contains(&word)) {
         let images = Dataset::from_folder(folder).map_err(unusable)?;
-        // A run that goes on from another folder must find them again.
+        // A run that is resumed from another folder must find them again.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
         return Ok(Data { images, source: Source::Folder(folder) });
     }
@@ -177,7 +177,7 @@ fn labelled(images: &Named, labels: &Named) -> Result<Labelled, CliError> {
 }
 
 fn unusable(error: MnistError) -> CliError {
-    CliError::Usage(error.to_string())
+    CliError::usage(&error)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::data::{self, DatasetName};
 use super::report::{confusion_csv, data_text, network_name};
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::minimize::eprintln_quietly;
 use crate::numbers::{Number, json, short};
 use cbo_problems::mnist::CLASSES;
@@ -59,7 +59,7 @@ pub fn run(args: &EvalArgs) -> Result<(), CliError> {
     let bytes = std::fs::read(&args.model).map_err(|e| {
         CliError::Usage(format!("cannot read {name}: {e}; give a model that `cbo mnist train --out` wrote"))
     })?;
-    let model = Model::from_bytes(&bytes, &name).map_err(|e| CliError::Usage(e.to_string()))?;
+    let model = Model::from_bytes(&bytes, &name).map_err(|e| CliError::usage(&e))?;
     let (input, classes) = (model.network.input(), model.network.classes());
     if input != Shape::DIGIT || classes != CLASSES {
         let why = format!("takes {input} to {classes} classes; digits are 1@28x28 in {CLASSES}");
@@ -75,7 +75,7 @@ pub fn run(args: &EvalArgs) -> Result<(), CliError> {
     let mut workspace = Workspace::default();
     let outcome = evaluator
         .evaluate(&model.parameters, &batch, Mode::Test(&model.statistics), &mut workspace)
-        .map_err(|e: ForwardError| CliError::Usage(format!("{name}: {e}")))?;
+        .map_err(|e: ForwardError| CliError::Usage(format!("{name}: {}", told(&e))))?;
     let mut confusion = [[0; CLASSES]; CLASSES];
     for (label, answer) in batch.labels().iter().zip(workspace.predictions()) {
         if let Some(answer) = answer {

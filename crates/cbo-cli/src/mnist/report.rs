@@ -1,9 +1,9 @@
-//! What is told of a training run: JSON, CSV, text, pictures and the model.
+//! The report of a training run: JSON, CSV, text, pictures and the model.
 
 use super::data::{Data, DatasetName};
 use super::settings::described;
 use super::train::TrainArgs;
-use crate::error::CliError;
+use crate::error::{CliError, told};
 use crate::numbers::{Number, json, short};
 use crate::plot::digits::{self, Wrong};
 use crate::plot::training::{Series, TrainingPoint, learning_curves};
@@ -73,7 +73,7 @@ pub fn curve_csv(curve: &[Point]) -> String {
     curve.iter().fold(Row::HEAD.to_string(), |csv, point| csv + &Row::new(point).csv())
 }
 
-/// A finished run with everything that is told of it.
+/// A finished run with everything that is reported about it.
 pub struct Report<'a> {
     args: &'a TrainArgs,
     settings: &'a Settings,
@@ -108,7 +108,7 @@ pub fn confusion_csv(matrix: &Confusion) -> String {
     csv
 }
 
-/// The images that were taken for others, with their places.
+/// The misclassified images, with their places.
 pub fn wrong<'a>(data: &'a Labelled, answers: &'a [Option<u8>]) -> impl Iterator<Item = (usize, Wrong<'a>)> {
     let images = (0..data.count()).filter_map(|i| Some((i, data.images().image(i)?)));
     let answered = images.zip(data.labels().iter().zip(answers));
@@ -118,7 +118,7 @@ pub fn wrong<'a>(data: &'a Labelled, answers: &'a [Option<u8>]) -> impl Iterator
 }
 
 impl<'a> Report<'a> {
-    /// What is told of a run.
+    /// The report of a run.
     pub fn new(args: &'a TrainArgs, settings: &'a Settings, data: &'a Data, trained: &'a Trained) -> Self {
         Self {
             args,
@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
         let mut lines = format!(
             "{}: {} parameters, trained on {}\n\
              after {} epochs{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
-             {} in all, {:.1} s an epoch\n",
+             {} in all, {:.1} s per epoch\n",
             self.network,
             self.settings.network.parameters(),
             self.data,
@@ -212,7 +212,10 @@ impl<'a> Report<'a> {
     /// Writes all files of the run.
     pub fn write(&self, folder: &Path) -> Result<(), CliError> {
         let trained = self.trained;
-        let model = self.model().to_bytes().map_err(|e| CliError::Failed(format!("the model cannot be saved: {e}")))?;
+        let model = self
+            .model()
+            .to_bytes()
+            .map_err(|e| CliError::Failed(format!("the model cannot be saved: {}", told(&e))))?;
         let point = |p: &Point| TrainingPoint {
             epoch: p.epoch,
             loss: p.loss,

@@ -11,7 +11,7 @@ use cbo_problems::nn::{CrossEntropy, Network};
 use cbo_runs::checkpoint::Summary;
 use std::path::Path;
 
-/// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where images lie
+/// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where the images are
 /// does not matter either, as long as they are the same.
 const FREE: [&str; 4] = ["epochs", "threads", "checkpoint-every", "data"];
 
@@ -56,14 +56,14 @@ pub fn from_args(args: &TrainArgs, network: Network, data: &Data) -> Result<Sett
 pub fn described(settings: &Settings) -> [(&'static str, String); 8] {
     let config = &settings.config;
     [
-        ("update", text::update(config.update)),
-        ("diffusion", text::diffusion(config.diffusion)),
-        ("scheme", text::scheme(config.scheme)),
-        ("sigma", text::sigma(&config.sigma)),
-        ("alpha", text::alpha(&config.alpha)),
+        ("update", config.update.to_string()),
+        ("diffusion", config.diffusion.to_string()),
+        ("scheme", config.scheme.to_string()),
+        ("sigma", config.sigma.to_string()),
+        ("alpha", config.alpha.to_string()),
         ("init", text::init(&config.init, "")),
         ("kick", text::optional(config.kick, text::number)),
-        ("reduction", text::optional(config.reduction, text::reduction)),
+        ("reduction", text::optional(config.reduction, |r| r.to_string())),
     ]
 }
 
@@ -113,7 +113,7 @@ pub fn check_same(file: &Path, saved: &Summary, now: &Summary) -> Result<(), Cli
         return Ok(());
     }
     Err(CliError::Usage(format!(
-        "this is not the run that was cut off: {}; put it back (settings are in {}), or go on nevertheless with --force",
+        "this is not the run that was cut off: {}; put it back (settings are in {}), or resume anyway with --force",
         differences.join(", "),
         file.display()
     )))

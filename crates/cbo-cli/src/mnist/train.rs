@@ -5,7 +5,7 @@ use super::report::{self, Report};
 use super::settings::{self, IMAGES};
 use super::watch::{Checkpoints, Watch, saved};
 use super::{MnistArgs, MnistCommand};
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
@@ -13,7 +13,7 @@ use crate::settings::to_toml;
 use crate::values::{self, Budget, InitSpec, Switch};
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
 use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
-use cbo_problems::nn::{Network, Shape};
+use cbo_problems::nn::{BatchSizeError, Network, Shape};
 use cbo_runs::checkpoint::Summary;
 use cbo_runs::folder::{CONFIG, Folder};
 use clap::Args;
@@ -33,7 +33,7 @@ Examples:
   cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
 
 A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, pool SIZE, bn.
-Ctrl-C ends the training and reports the network as it is; cbo resume goes on with a run that has a folder.";
+Ctrl-C ends the training and reports the network as it is; cbo resume continues a run that has a folder.";
 
 const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default: \
                      log:0.6324555320336759,epoch]";
@@ -45,7 +45,7 @@ const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,F
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct TrainArgs {
-    /// A TOML file with the same keys as the flags; flags win over it
+    /// A TOML file with the same keys as the flags; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The network: shallow (7850 parameters), lenet1 (2112) or a list of layers
@@ -54,7 +54,7 @@ pub struct TrainArgs {
     /// The settings that hold unless a flag says otherwise
     #[arg(long, value_name = "PRESET", value_enum, default_value_t)]
     pub preset: PresetName,
-    /// Times that the training images are gone through [default: 30, with preset best 12]
+    /// Passes through the training images [default: 30, with preset best 12]
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
 
@@ -69,7 +69,7 @@ pub struct TrainArgs {
     /// best 300, or the largest divisor below]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Data")]
     pub batch_data: Option<usize>,
-    /// Takes the images in a new random order each epoch [default: as they lie in the file]
+    /// Takes the images in a new random order each epoch [default: in the order of the file]
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Data")]
     pub shuffle: Option<bool>,
@@ -115,18 +115,18 @@ pub struct TrainArgs {
     /// Seed of everything random
     #[arg(long, value_name = "SEED", value_parser = values::count, default_value_t = 0, help_heading = "Computation")]
     pub seed: u64,
-    /// Threads; 0 for one a core. Results do not depend on it
+    /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
     pub threads: usize,
 
-    /// Writes the model, the curve, the result and pictures to this folder, and meanwhile what cbo resume needs
+    /// Writes the model, the curve, the result and pictures to this folder, and during the run what cbo resume needs
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Seconds between two checkpoints; 0 for one a step
+    /// Seconds between two checkpoints; 0 for every step
     #[arg(long, value_name = "SECONDS", value_parser = values::number, allow_hyphen_values = true, default_value_t = 30.0,
           help_heading = "Output")]
     pub checkpoint_every: f64,
-    /// Sets a run aside that the folder of --out holds
+    /// Replaces the run in the folder of --out, which is set aside
     #[arg(long, help_heading = "Output")]
     pub force: bool,
     /// One JSON object on stdout, and nothing else there
@@ -166,7 +166,7 @@ impl PresetName {
     }
 }
 
-/// What a run needs to begin or to go on.
+/// What a run needs to begin or to continue.
 struct Task {
     args: TrainArgs,
     settings: Settings,
@@ -177,7 +177,7 @@ struct Task {
 
 impl Task {
     fn new(args: TrainArgs) -> Result<Self, CliError> {
-        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::Usage(e.to_string()))?;
+        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::usage(&e))?;
         let every = Duration::try_from_secs_f64(args.checkpoint_every).map_err(|_| {
             CliError::setting("checkpoint-every", args.checkpoint_every, "must be a number of seconds, 0 or more")
         })?;
@@ -217,7 +217,7 @@ impl Task {
         Watch::new(!self.args.json && !self.args.quiet, self.args.quiet, checkpoints)
     }
 
-    /// Writes everything and says how it was. A fault in one part keeps no other from being written.
+    /// Writes everything and reports. A fault in one part does not keep the others from being written.
     fn finish(&self, watch: Watch, outcome: Result<Trained, TrainingError>) -> Result<(), CliError> {
         let mut checkpoints = watch.end();
         let trained = outcome.map_err(refused).inspect_err(|error| {
@@ -230,7 +230,7 @@ impl Task {
         let folder = checkpoints.as_ref().map(|checkpoints| checkpoints.folder().path());
         let written = folder.map_or(Ok(()), |folder| report.write(folder));
         print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
-        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {error}")))?;
+        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))))?;
         written?;
         if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
@@ -254,7 +254,7 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
 /// Trains from the beginning, with checkpoints if there is a folder.
 fn begin(task: &Task, training: Training<'_>, folder: Option<Folder>) -> Result<(), CliError> {
     let checkpoints = folder.map(|folder| {
-        folder.log(&format!("cbo {} begins to train", env!("CARGO_PKG_VERSION")));
+        folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
         Checkpoints::new(folder, task.every, task.summary(), None)
     });
     let mut watch = task.watch(checkpoints);
@@ -286,7 +286,7 @@ fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliEr
     folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)
 }
 
-/// Goes on with a training run.
+/// Resumes a training run.
 pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(), CliError> {
     interrupt::listen();
     let task = Task::new(resumed_args(given, &folder)?)?;
@@ -302,7 +302,7 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
     }
     let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
     rewrite(given, &task, &folder)?;
-    folder.log(&format!("cbo {} goes on at step {done}", env!("CARGO_PKG_VERSION")));
+    folder.log(&format!("resumed at step {done} by cbo {}", env!("CARGO_PKG_VERSION")));
     let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
     let outcome = training.resume(&saved, |at| watch.step(&at));
     task.finish(watch, outcome)
@@ -320,16 +320,16 @@ fn damaged(why: &str) -> CliError {
 fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliError> {
     let others = [
         ("steps", given.steps.is_some()),
-        ("evaluations", given.evaluations.is_some()),
+        ("max-evaluations", given.max_evaluations.is_some()),
         ("time", given.time.is_some()),
-        ("seconds", given.seconds.is_some()),
+        ("max-seconds", given.max_seconds.is_some()),
         ("workers", given.workers.is_some()),
         ("timeout", given.timeout.is_some()),
         ("retries", given.retries.is_some()),
         ("retry-failed", given.retry_failed),
     ];
     if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
-        let remedy = format!("--{flag} is not for training runs, of which {} holds one", folder.path().display());
+        let remedy = format!("--{flag} is not for training runs, and {} holds one", folder.path().display());
         return Err(CliError::Usage(format!("{remedy}; use --epochs")));
     }
     let mut file = OsString::from("--config=");
@@ -337,7 +337,7 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliErr
     let arguments = ["cbo", "mnist", "train"].map(OsString::from).into_iter().chain([file]);
     let (cli, _) = crate::parse(&arguments.collect::<Vec<_>>())?;
     let crate::Command::Mnist(MnistArgs { command: MnistCommand::Train(mut args) }) = cli.command else {
-        return Err(damaged("it is not one of a training run"));
+        return Err(damaged("it is not that of a training run"));
     };
     args.threads = given.threads.unwrap_or(args.threads);
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
@@ -363,15 +363,20 @@ fn refused(error: TrainingError) -> CliError {
         TrainingError::Solve(SolveError::Config(error)) if error.field == "batch" => {
             CliError::setting("batch-particles", error.value, error.remedy)
         }
+        TrainingError::BatchSize(BatchSizeError { size, images, nearest }) => CliError::setting(
+            "batch-data",
+            size,
+            format!("must divide the number of training images, {images}; {nearest} does"),
+        ),
         TrainingError::Solve(error) => failure(&error),
         TrainingError::State(error @ StateError::Differs { .. }) => {
             CliError::Usage(format!("{error}; put it back in {CONFIG}, it cannot change in the middle of a run"))
         }
         TrainingError::OtherEpochs => CliError::Usage(format!(
-            "batch-data, particles and batch-particles cannot change in the middle of a run, for then an epoch has another number \
-             of steps; put them back in {CONFIG}"
+            "batch-data, particles and batch-particles cannot change in the middle of a run, because an epoch would then \
+             have another number of steps; put them back in {CONFIG}"
         )),
-        error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&error.to_string()),
-        other => CliError::Usage(other.to_string()),
+        error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),
+        other => CliError::usage(&other),
     }
 }

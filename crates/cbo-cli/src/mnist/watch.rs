@@ -1,6 +1,7 @@
 //! What watches a training run: for signals, for the progress bar, for the checkpoints.
 
 use super::report::curve_csv;
+use crate::error::told;
 use crate::minimize::eprintln_quietly;
 use crate::{interrupt, progress};
 use cbo::StopReason;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// The section of a checkpoint with what the run has found so far.
 const FINDINGS: &str = "training";
 
-/// What a checkpoint says of a run that came to its end.
+/// What a checkpoint says about a run that came to its end.
 const FINISHED: StopReason = StopReason::Steps;
 
 /// Watches a run.
@@ -38,10 +39,10 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of a run that begins, or that goes on from one of them.
+    /// Checkpoints of a run that begins, or that resumes from one of them.
     pub fn new(folder: Folder, every: Duration, summary: Summary, from: Option<Checkpoint>) -> Self {
         let begun = from.is_some();
-        // A run that was at its end already takes no step more.
+        // A run that was already at its end takes no more steps.
         let last = from.map(|from| {
             let summary = summary.clone();
             let Summary { step, evaluations, failed_evaluations, best, seconds, .. } = from.summary;
@@ -52,7 +53,7 @@ impl Checkpoints {
         Self { keeper: Keeper::new(folder, every), summary, begun, last }
     }
 
-    /// The folder of the run.
+    /// The run folder.
     pub fn folder(&self) -> &Folder {
         self.keeper.folder()
     }
@@ -61,9 +62,9 @@ impl Checkpoints {
     fn checkpoint(&self, at: &Progress<'_>, stop: Option<&str>) -> Checkpoint {
         let losses = at.curve().iter().map(|point| point.loss).filter(|loss| loss.is_finite());
         let summary = Summary {
-            step: at.at.step,
-            evaluations: at.at.evaluations,
-            failed_evaluations: at.at.failed_evaluations,
+            step: at.at.step(),
+            evaluations: at.at.evaluations(),
+            failed_evaluations: at.at.failed_evaluations(),
             best: losses.reduce(f64::min),
             seconds: at.seconds,
             stop: stop.map(String::from),
@@ -93,13 +94,13 @@ impl Checkpoints {
         let Some(last) = &self.last else { return Ok(()) };
         let Summary { step, stop, .. } = &last.summary;
         let written = self.keeper.finish(last);
-        let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {e}"));
+        let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {}", told(e)));
         self.folder().log(&format!("ended at step {step} ({}){fault}", stop.as_deref().unwrap_or_default()));
         written
     }
 }
 
-/// What [`Checkpoints`] wrote, for the training to go on from.
+/// What [`Checkpoints`] wrote, for the training to resume from.
 pub fn saved(checkpoint: &Checkpoint) -> Option<Saved> {
     Some(Saved { state: checkpoint.state.clone(), findings: checkpoint.more.get(FINDINGS)?.clone() })
 }
@@ -133,7 +134,7 @@ impl Watch {
         bar.set_message(format!("epoch {:.1}, {found}{left} left", at.epoch));
     }
 
-    /// Takes the bar away; what is left are the checkpoints.
+    /// Removes the bar and returns the checkpoints.
     pub fn end(mut self) -> Option<Checkpoints> {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -3,7 +3,7 @@
 use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::{grouped, json};
-use crate::{plot, text};
+use crate::plot;
 use cbo::Scheme;
 use cbo_lab::figures::fig1b::{self, Curve, Expected, Parameters};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub fn sheet(
     let report = Report {
         figure: "fig1b",
         agrees,
-        scheme: text::scheme(scheme),
+        scheme: scheme.to_string(),
         seed,
         parameters,
         runs: &curves,
@@ -98,7 +98,7 @@ fn table(curves: &[Curve]) -> Table {
     Table { head, rows: curves.iter().map(row).collect() }
 }
 
-/// V over time, a column a run.
+/// V over time, one column per run.
 fn csv(curves: &[Curve]) -> String {
     let mut lines = String::from("time");
     for c in curves {

@@ -36,7 +36,7 @@ pub fn sheet() -> Result<Sheet, CliError> {
     }
     let counts: Vec<String> = networks.iter().map(|n| format!("{} {}", n.name, n.parameters)).collect();
     let expected: Vec<String> = networks.iter().map(|n| n.parameters_expected.to_string()).collect();
-    let word = if agrees { "as expected" } else { "but expected are" };
+    let word = if agrees { "as expected" } else { "but expected" };
     Ok(Sheet {
         name: "fig3",
         title: "Figure 3: the two networks",

@@ -9,9 +9,9 @@ use cbo_lab::figures::fig4::{self, Check, Status};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// How to come by a run, for those who have none.
+/// How to make a run, for those who have none.
 pub const NEEDS_RUNS: &str = "figure 4 is drawn from training runs: make one with `cbo mnist train --network lenet1 --out DIR` \
-                              and name its folder with `--runs DIR`";
+                              and give its folder with `--runs DIR`";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -115,7 +115,7 @@ fn labels(runs: &[Finished]) -> Vec<String> {
     let mut labels: Vec<String> = runs.iter().map(|run| shortened(&run.setting.network)).collect();
     for part in parts {
         let words: Vec<String> = runs.iter().map(part).collect();
-        // The seed tells most runs apart; of one alone it is worth a word too.
+        // The seed tells most runs apart; it is worth naming for a single run too.
         if runs.len() == 1 && words[0].starts_with("seed") || words.iter().any(|word| *word != words[0]) {
             labels.iter_mut().zip(words).for_each(|(label, word)| *label += &format!(", {word}"));
         }
@@ -189,13 +189,13 @@ fn verdict(rows: &[Row]) -> String {
     };
     match later {
         0 => (),
-        1 => text += "; 1 is of a later epoch than its run reached",
-        _ => text += &format!("; {later} are of later epochs than their runs reached"),
+        1 => text += "; 1 is for a later epoch than its run reached",
+        _ => text += &format!("; {later} are for later epochs than their runs reached"),
     }
     match rows.iter().filter(|row| row.no_expectation.is_some()).count() {
         0 => text,
-        1 => text + "; of one run nothing is expected",
-        some => text + &format!("; of {some} runs nothing is expected"),
+        1 => text + "; nothing is expected of one run",
+        some => text + &format!("; nothing is expected of {some} runs"),
     }
 }
 

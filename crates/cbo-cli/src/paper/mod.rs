@@ -1,4 +1,4 @@
-//! `cbo paper`: the figures of the paper, each as SVG, PNG, CSV and a JSON of measured against expected.
+//! `cbo paper`: the figures of the paper, each as SVG, PNG, CSV and a JSON of measured and expected numbers.
 
 mod fig1a;
 mod fig1b;
@@ -35,7 +35,7 @@ pub struct PaperArgs {
     /// The figure
     #[arg(value_enum, value_name = "FIGURE")]
     figure: Choice,
-    /// The folder for the files; made if it is not there
+    /// The folder for the files; created if missing
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Small runs, for a first look (figure 1b: 8 000 particles)
@@ -127,7 +127,7 @@ impl From<FigureError> for CliError {
         match error {
             FigureError::Solve(error) => crate::minimize::failure(&error),
             FigureError::Interrupted => Self::Interrupted,
-            other => Self::Failed(other.to_string()),
+            other => Self::failed(&other),
         }
     }
 }

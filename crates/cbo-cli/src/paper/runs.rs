@@ -24,7 +24,7 @@ type Line = [f64; COLUMNS.len()];
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Where it lies.
+    /// Where it is.
     pub folder: PathBuf,
     /// What was run, and its test accuracies.
     pub setting: Run,
@@ -44,7 +44,7 @@ struct Outcome {
     rest: BTreeMap<String, Value>,
 }
 
-/// A setting as text; objects and lists are none.
+/// A setting as text; objects and lists are not settings.
 fn setting(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -54,7 +54,7 @@ fn setting(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads the run that lies in a folder.
+/// Reads the run in a folder.
 pub fn read(folder: &Path) -> Result<Finished, CliError> {
     if !folder.is_dir() {
         let remedy = "there is no such folder; name one that `cbo mnist train --out` wrote";

@@ -5,7 +5,7 @@ use crate::numbers::short;
 use cbo_lab::certificate::{Certificate, CertificateRecord};
 use cbo_problems::Problem;
 
-/// Bounds on a rate are cut off this many times the size of the rate below it: they may be as bad as they like.
+/// Bounds on a rate are cut off this many times the size of the rate below it: they may be arbitrarily bad.
 const RATES_SHOWN: f64 = 3.0;
 
 /// The four panels.
@@ -55,7 +55,7 @@ fn decay_panel(certificate: &Certificate) -> Panel {
     let measured =
         curve(over(certificate, |r| Some(r.v)).into_iter(), BLUE, 2.8).map(|c| c.named("V of the particles"));
     let reference = certificate.rate().zip(records.first().zip(records.last())).and_then(|(rate, (start, end))| {
-        // Straight on this axis: two points, so that its dashes are seen.
+        // Straight on this axis: two points, so that its dashes show.
         let points = [(0.0, start.v), (end.time, start.v * (-rate * end.time).exp())];
         let name = format!("V(0) exp({}{} t)", if rate >= 0.0 { "-" } else { "" }, short(rate.abs()));
         curve(points.into_iter(), BLACK, 1.4).map(|c| Curve { line: c.line.with_dashed(), ..c }.named(&name))
@@ -111,7 +111,7 @@ fn lemma_panel(certificate: &Certificate) -> Panel {
     (plots, layout.with_title("Rate of decay of V (Lemma 1)"))
 }
 
-/// The mass by its negative logarithm in decades, for its lower bound soon has thousands of digits.
+/// The mass by its negative logarithm in decades, because its lower bound soon has thousands of digits.
 fn mass_panel(certificate: &Certificate) -> Panel {
     let mass = over(certificate, |r| Some(-r.log_mass));
     let paper = over(certificate, |r| r.log_mass_bound.map(|b| -b));

@@ -1,4 +1,4 @@
-//! Pictures of how digits were classified: the confusion matrix, and a sheet of those that were taken for others.
+//! Pictures of how digits were classified: the confusion matrix, and a sheet of the misclassified ones.
 
 use super::*;
 use kuva::plot::annotations::TextAnnotation;
@@ -6,8 +6,8 @@ use kuva::plot::annotations::TextAnnotation;
 /// Counts of test images: rows are the true classes, columns the predicted ones.
 pub type Confusion = [[usize; 10]; 10];
 
-/// The confusion matrix with its counts. The diagonal is blue, mistakes are orange; shades are of the cube root of the part
-/// of the row, so that a few mistakes among a thousand images are seen.
+/// The confusion matrix with its counts. The diagonal is blue, mistakes are orange; shades follow the cube root of the share
+/// of the row, so that a few mistakes among a thousand images show.
 pub fn confusion(matrix: &Confusion, title: &str, format: Format) -> Result<Vec<u8>, CliError> {
     let mut plots: Vec<Plot> = Vec::new();
     let mut texts = Vec::new();
@@ -76,7 +76,7 @@ fn mixed(colour: &str, shade: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(1), mix(3), mix(5))
 }
 
-/// An image that was taken for another digit.
+/// A misclassified image.
 #[derive(Clone, Copy, Debug)]
 pub struct Wrong<'a> {
     /// 28 rows of 28 pixels, 0 is paper and 255 is ink.
@@ -159,7 +159,7 @@ impl Sheet {
         }
     }
 
-    /// An image with its left upper corner at a place, in a thin frame.
+    /// An image with its upper left corner at a place, in a thin frame.
     fn image(&mut self, pixels: &[u8], (x, y): (usize, usize)) {
         self.square((x - 1, y - 1), IMAGE * ZOOM + 2, [0xCC; 3]);
         self.square((x, y), IMAGE * ZOOM, [255; 3]);
@@ -168,7 +168,7 @@ impl Sheet {
         }
     }
 
-    /// A text with its left upper corner at a place.
+    /// A text with its upper left corner at a place.
     fn write(&mut self, text: &str, (x, y): (usize, usize), colour: [u8; 3]) {
         for (place, character) in text.chars().enumerate() {
             for (row, bits) in glyph(character).iter().enumerate() {

@@ -51,7 +51,7 @@ pub fn fig1b(parameters: &fig1b::Parameters, curves: &[fig1b::Curve], format: Fo
     let (mut linear, mut decades): (Vec<Plot>, Vec<Curve>) = (Vec::new(), Vec::new());
     let mut draw = |mut points: Vec<(f64, f64)>, colour: &str, width: f64, dashes: Option<&str>| {
         if dashes.is_some() {
-            // The library begins its dashes anew at each point: between near points only a solid line would be left.
+            // The library restarts its dashes at each point: between near points only a solid line would be left.
             let last = points.len().saturating_sub(1);
             points = points.into_iter().enumerate().filter(|(i, _)| i % 4 == 0 || *i == last).map(|p| p.1).collect();
         }

@@ -1,5 +1,5 @@
-//! Pictures: the only room that knows the plotting library. What they share is here, each kind of picture in a file of its
-//! own. Colours are those of Okabe and Ito, which colour-blind people can tell apart.
+//! Pictures: the only module that knows the plotting library. What they share is here; each kind of picture has its own
+//! file. Colours are those of Okabe and Ito, which colour-blind people can tell apart.
 
 pub mod certificate;
 pub mod digits;
@@ -22,7 +22,7 @@ const VERMILLION: &str = "#D55E00";
 const PURPLE: &str = "#CC79A7";
 const GREEN: &str = "#009E73";
 
-/// Pixels of PNG a unit of SVG.
+/// PNG pixels per SVG unit.
 const SCALE: f32 = 2.0;
 
 /// A kind of picture file.
@@ -70,7 +70,7 @@ impl Curve {
     }
 }
 
-/// A curve of positive values; decades have no place for others.
+/// A curve of positive values; a logarithmic axis has no place for others.
 fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> Option<Curve> {
     let positive = points.filter(|(_, y)| *y > 0.0 && y.is_finite());
     let points: Vec<(f64, f64)> = positive.map(|(t, y)| (t, y.log10())).collect();
@@ -80,7 +80,7 @@ fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> 
 
 /// A panel of curves over time; if there is nothing to draw, an empty one that says so.
 ///
-/// The axis is logarithmic by our own hand: the library's ends at 1e-10.
+/// We take the logarithm ourselves: the library's axis ends at 1e-10.
 fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
     let decades = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
     let (low, high) = range(decades());

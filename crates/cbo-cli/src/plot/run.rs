@@ -29,7 +29,7 @@ pub fn overview(
     render(&figure.render(), format)
 }
 
-/// One frame of an animation, as PNG: the swarm and the way of the consensus point so far.
+/// One frame of an animation, as PNG: the swarm and the path of the consensus point so far.
 pub fn frame(problem: &Problem, landscape: &Landscape, now: &Snapshot, past: &[Snapshot]) -> Result<Vec<u8>, CliError> {
     let path: Vec<[f64; 2]> = past.iter().map(|s| s.consensus).collect();
     let swarms = [(&now.points[..], BLUE, "particles")];
@@ -77,7 +77,7 @@ fn overview_swarm(
     swarm_panel(problem, landscape, &swarms, &path)
 }
 
-/// Particles in their landscape, the way of the consensus point, and the minimisers.
+/// Particles in their landscape, the path of the consensus point, and the minimisers.
 fn swarm_panel(
     problem: &Problem,
     landscape: &Landscape,
@@ -117,7 +117,7 @@ fn swarm_panel(
         .with_show_grid(false)
         .with_legend_box(false)
         .with_legend_position(LegendPosition::OutsideBottomColumns);
-    // Heights have no unit that a bar of greys could tell.
+    // Heights have no unit that a colour bar could show.
     layout.show_colorbar = false;
     let (low, high) = match &landscape.relief {
         Relief::Map(_) => landscape.view[1],

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Colours of Okabe and Ito, without the yellow that white paper swallows.
+/// Colours of Okabe and Ito, without the yellow that is hard to see on white.
 const COLOURS: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, BLACK, "#56B4E9"];
 
 /// Runs that can be told apart: thick and thin lines of each colour.
@@ -15,7 +15,7 @@ const WIDE: f64 = 100.0;
 pub struct Curve {
     /// In the legend.
     pub name: String,
-    /// Evaluations and the best value then, in order.
+    /// Evaluations and the best value at that point, in order.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -92,7 +92,7 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
     render(&render_multiple(plots, layout), format)
 }
 
-/// The corners of a curve that changes at once: a best value stays until there is a better one.
+/// The corners of a step curve: a best value stays until there is a better one.
 fn stairs(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::new();
     for (n, value) in points {

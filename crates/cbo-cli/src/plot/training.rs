@@ -4,16 +4,16 @@ use super::*;
 use kuva::plot::annotations::TextAnnotation;
 use kuva::plot::legend::{LegendEntry, LegendShape};
 
-/// A colour for each run; from the eighth on they begin again, dashed.
+/// A colour for each run; from the eighth on they repeat, dashed.
 const RUNS: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, "#56B4E9", BLACK];
 
-/// As many runs can be told apart in one picture.
+/// How many runs can be told apart in one picture.
 pub const MOST_RUNS: usize = 2 * RUNS.len();
 
 /// Dashes of the runs from the eighth on.
 const DASHES: &str = "8 5";
 
-/// Of so few points each is marked.
+/// Up to this many points, each is marked.
 const FEW: usize = 25;
 
 /// The least loss that the axis shows, which is that of the library.
@@ -41,7 +41,7 @@ pub struct Series<'a> {
     pub points: &'a [TrainingPoint],
 }
 
-/// Test accuracy and training loss over the epochs, like Figure 4 of the paper. Of one run the training accuracy is shown
+/// Test accuracy and training loss over the epochs, like Figure 4 of the paper. For a single run the training accuracy is shown
 /// too, and its label is the title.
 pub fn learning_curves(series: &[Series], format: Format) -> Result<Vec<u8>, CliError> {
     let title = match series {
@@ -92,13 +92,13 @@ impl Trace {
     }
 }
 
-/// Some 30 of the points: the library begins its dashes anew at each, and between near ones only a solid line would be left.
+/// Some 30 of the points: the library restarts its dashes at each, and between near ones only a solid line would be left.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (every, last) = (points.len().div_ceil(30).max(1), points.len().saturating_sub(1));
     points.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|p| *p.1).collect()
 }
 
-/// The pieces of a curve at or above `low`, cut where it crosses; what is no number leaves a gap.
+/// The pieces of a curve at or above `low`, cut where it crosses; what is not a number leaves a gap.
 fn above(points: impl Iterator<Item = (f64, f64)>, low: f64) -> Vec<Vec<(f64, f64)>> {
     let mut pieces: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
     let mut last: Option<(f64, f64)> = None;
@@ -176,14 +176,14 @@ fn draw(series: &[Series], expected: &[(f64, f64)], title: &str, format: Format)
     render(&figure.render(), format)
 }
 
-/// Marks of expected values: dark, and no run has it.
+/// The colour of expected values: dark, and used by no run.
 const MARKS: &str = "#444444";
 
 fn entry(label: &str, colour: &str, shape: LegendShape, dashed: bool) -> LegendEntry {
     LegendEntry { label: label.into(), color: colour.into(), shape, dasharray: dashed.then(|| DASHES.into()) }
 }
 
-/// The lower end of the axis of accuracies, in per cent. The rise of the first epoch may come from below it: else it would
+/// The lower end of the axis of accuracies, in per cent. The rise of the first epoch may start below it: otherwise it would
 /// leave no room for what happens later.
 fn lowest(series: &[Series], expected: &[(f64, f64)], end: f64) -> f64 {
     let from = if end >= 2.0 { 1.0 } else { 0.0 };

@@ -1,4 +1,4 @@
-//! `cbo runs compare`: several runs beside each other.
+//! `cbo runs compare`: several runs side by side.
 
 use super::seen::Run;
 use super::{export, table};
@@ -21,7 +21,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// The folders of the runs
+    /// The run folders
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
     /// Draws best value over evaluations (.svg or .png), or writes the numbers (.csv)

@@ -21,7 +21,7 @@ A row is an attempt, in the order in which they finished. Failed ones have no va
 /// A form of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// Comma-separated, under a line of names.
+    /// Comma-separated, below a line of names.
     Csv,
     /// An array of objects.
     Json,
@@ -31,7 +31,7 @@ pub enum Form {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ExportArgs {
-    /// The folder of the run
+    /// The run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// csv or json
@@ -75,9 +75,9 @@ impl From<io::Error> for Fault {
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     let run = Run::see(&args.run, 0)?;
-    let usage = |e: StoreError| CliError::Usage(e.to_string());
+    let usage = |e: StoreError| CliError::usage(&e);
     if run.store.is_none() {
-        let remedy = "has no evaluations: only runs of a --command keep them; its history.csv has the steps";
+        let remedy = "has no evaluations: only runs with --command keep them; its history.csv has the steps";
         return Err(CliError::setting("run", run.path.display(), remedy));
     }
     let reading = store::read(&run.path.join(EVALUATIONS)).map_err(usage)?;
@@ -96,7 +96,7 @@ pub fn run(args: &ExportArgs) -> Result<(), CliError> {
     match write(&reading, args.format, dim, &mut contents) {
         Ok(()) => files::write_whole(file, &contents),
         Err(Fault::Store(error)) => Err(usage(error)),
-        Err(Fault::Output(e)) => Err(CliError::Failed(e.to_string())),
+        Err(Fault::Output(e)) => Err(CliError::failed(&e)),
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How far below a folder runs are looked for.
+/// How far below a folder to look for runs.
 const LEVELS: usize = 4;
 
 const EXAMPLES: &str = "\
@@ -52,11 +52,11 @@ struct Entry<'a> {
 pub fn run(args: &ListArgs) -> Result<(), CliError> {
     let folder = &args.folder;
     fs::read_dir(folder)
-        .map_err(|e| CliError::setting("folder", folder.display(), format!("{e}; name a folder that is there")))?;
+        .map_err(|e| CliError::setting("folder", folder.display(), format!("{e}; give a folder that exists")))?;
     let mut paths = Vec::new();
     search(folder, LEVELS, &mut paths);
     paths.sort();
-    // A run that cannot be looked at is no reason to hide the others.
+    // A run that cannot be read is no reason to hide the others.
     let (mut runs, mut notes) = (Vec::new(), Vec::new());
     for path in paths {
         match Run::see(&path, 0) {
@@ -82,7 +82,7 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
     print(&(table(heading, &rows) + &notes))
 }
 
-/// The folders of runs; what lies below a run belongs to it.
+/// The run folders; what is below a run belongs to it.
 fn search(folder: &Path, levels: usize, found: &mut Vec<PathBuf>) {
     if is_run(folder) {
         return found.push(folder.into());
@@ -91,7 +91,7 @@ fn search(folder: &Path, levels: usize, found: &mut Vec<PathBuf>) {
     // A folder that cannot be read has no runs for us.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // The kind of the entry itself: a link is no folder.
+        // The kind of the entry itself: a link is not a folder.
         if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             search(&shown(folder, &entry), levels, found);
         }

@@ -1,7 +1,7 @@
-//! `cbo runs`: what the folders of runs hold, while they go on and after.
+//! `cbo runs`: what run folders hold, during and after a run.
 //!
-//! [`seen`] gathers what can be known of a run; [`list`] and [`show`] say it, [`compare`] draws several, [`export`] hands
-//! out the evaluations of one.
+//! [`seen`] gathers what can be known of a run; [`list`] and [`show`] say it, [`compare`] draws several, [`export`]
+//! writes the evaluations of one.
 
 pub mod compare;
 pub mod export;
@@ -19,7 +19,7 @@ Examples:
   cbo runs compare results/wing results/tail --out compare.svg
   cbo runs export results/wing --format csv --out wing.csv
 
-None of them disturbs a run that goes on.";
+None of them disturbs a running run.";
 
 /// Arguments of `cbo runs`.
 #[derive(Args, Clone, Debug)]
@@ -37,7 +37,7 @@ pub enum RunsCommand {
     List(list::ListArgs),
     /// One run in short: settings, state, best point, failures
     Show(show::ShowArgs),
-    /// Several runs beside each other: best value over evaluations, as a table and a picture
+    /// Several runs side by side: best value over evaluations, as a table and a picture
     Compare(compare::CompareArgs),
     /// The evaluations of a run as CSV or JSON
     Export(export::ExportArgs),

@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::minimize::history;
 use crate::numbers::short;
 use crate::progress::duration;
+use crate::resume;
 use cbo_runs::checkpoint::{self, Checkpoint};
 use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
 use cbo_runs::store::{self, StoreError};
@@ -12,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The settings that limit a run, and how they are said.
+/// The settings that limit a run, and their words.
 const LIMITS: [(&str, &str); 5] = [
     ("steps", "steps"),
     ("epochs", "epochs"),
@@ -33,13 +34,13 @@ pub struct Run {
     pub store: Option<Result<store::Summary, StoreError>>,
 }
 
-/// Whether a folder looks like that of a run. Many programs have a `config.toml`.
+/// Whether a folder looks like a run folder. Many programs have a `config.toml`.
 pub fn is_run(folder: &Path) -> bool {
     folder.join(CONFIG).is_file() && [CHECKPOINT, PREVIOUS, LOG].iter().any(|name| folder.join(name).is_file())
 }
 
 impl Run {
-    /// Looks at a folder; of its evaluations, up to `failures` of the last that failed.
+    /// Looks at a folder, with up to `failures` of its last failed evaluations.
     pub fn see(path: &Path, failures: usize) -> Result<Self, CliError> {
         if path.is_dir() && !is_run(path) {
             return Err(refused(FolderError::NotARun(path.into())));
@@ -150,7 +151,7 @@ impl Run {
         let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
         let records = history::from_csv(&csv).unwrap_or_default();
         let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
-        // A history keeps evenly spaced steps only, and ends with the checkpoint: the present is here.
+        // A history keeps only evenly spaced steps, and ends with the checkpoint: this is the present.
         points.extend(self.best().map(|(best, _)| (self.evaluations() as f64, best)));
         points.retain(|(_, best)| best.is_finite());
         points
@@ -167,7 +168,7 @@ fn limit(value: &str, word: &str) -> String {
     }
 }
 
-/// The settings in a file, as text; what cannot be read is not there.
+/// The settings in a file, as text; what cannot be read is left out.
 fn settings_of(file: &Path) -> BTreeMap<String, String> {
     let table = fs::read_to_string(file).ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let plain = |value: toml::Value| match value {
@@ -179,12 +180,13 @@ fn settings_of(file: &Path) -> BTreeMap<String, String> {
 
 /// A folder that cannot be looked at, and what to do.
 pub fn refused(error: FolderError) -> CliError {
-    CliError::Usage(match error {
-        FolderError::Missing(_) | FolderError::NotARun(_) => {
-            format!("{error} (`cbo runs list` shows the runs below a folder)")
+    let none = matches!(error, FolderError::Missing(_) | FolderError::NotARun(_));
+    match resume::refused(error) {
+        CliError::Usage(message) if none => {
+            CliError::Usage(message + " (`cbo runs list` shows the runs below a folder)")
         }
-        other => other.to_string(),
-    })
+        other => other,
+    }
 }
 
 /// How long ago, in words. A clock may have been set back meanwhile.

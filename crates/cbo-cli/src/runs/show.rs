@@ -18,7 +18,7 @@ const FAILURES: usize = 3;
 /// Lines of stderr that are shown of each.
 const LINES: usize = 3;
 
-/// The settings that tell most; the others are in the file.
+/// The most important settings; the others are in the file.
 const SHOWN: [&str; 12] = [
     "particles",
     "lambda",
@@ -43,7 +43,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ShowArgs {
-    /// The folder of the run
+    /// The run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// One JSON object on stdout, and nothing else there
@@ -108,7 +108,7 @@ struct Failure<'a> {
 pub fn run(args: &ShowArgs) -> Result<(), CliError> {
     let run = Run::see(&args.run, FAILURES)?;
     if let Some(Err(error)) = &run.store {
-        return Err(CliError::Usage(error.to_string()));
+        return Err(CliError::usage(error));
     }
     let store = run.store.as_ref().and_then(|store| store.as_ref().ok());
     print(&if args.json { json(&shown(&run, store)) } else { lines(&run, store) })
@@ -209,7 +209,7 @@ fn state(run: &Run) -> String {
         (state, Some(0), _) => state.into(),
         (state, Some(process), _) => format!("{state} (process {process})"),
         ("finished", _, Some(stop)) => format!("finished: {}", crate::result::in_words(stop)),
-        (state, ..) => format!("{state}; go on with: {resume}"),
+        (state, ..) => format!("{state}; resume with: {resume}"),
     }
 }
 
@@ -220,7 +220,7 @@ fn about_attempts(store: &Summary) -> Vec<(&'static str, String)> {
     let mut rows = vec![("attempts", format!("{} ({})", grouped(counts.total()), each.join(", ")))];
     if let (Some(mean), Some(slowest)) = (store.mean_seconds(), &store.slowest) {
         let (mean, longest) = (short(mean), short(slowest.seconds));
-        rows.push(("of each", format!("{mean} s in the mean, {longest} s at most, at {}", point(&slowest.point))));
+        rows.push(("of each", format!("{mean} s on average, {longest} s at most, at {}", point(&slowest.point))));
     }
     for row in &store.failures {
         let words = row.outcome.message().lines().next().unwrap_or_default();

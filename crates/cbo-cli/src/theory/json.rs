@@ -2,7 +2,6 @@
 
 use super::Answer;
 use crate::numbers::Number;
-use crate::text;
 use cbo_lab::theory::Basis;
 use cbo_lab::theory::advice::Sentence;
 use cbo_lab::theory::constants::{Constants, Quantity};
@@ -122,8 +121,8 @@ impl Answer {
             alpha: Number(self.alpha()),
             dt: self.config.dt,
             particles: self.config.particles,
-            diffusion: text::diffusion(self.config.diffusion),
-            scheme: text::scheme(self.config.scheme),
+            diffusion: self.config.diffusion.to_string(),
+            scheme: self.config.scheme.to_string(),
             init: &self.init,
             v0: Number(theorem.v0),
             epsilon: Number(theorem.epsilon),

@@ -1,4 +1,4 @@
-//! What must hold for any bytes that are read as a config file, or as the history or the film of a run that goes on.
+//! What must hold for any bytes that are read as a config file, or as the history or the film of a run that is resumed.
 //! The short fuzzing in `fuzz.rs` and the long one in `fuzz/` check the same.
 
 #![allow(dead_code)] // each target checks one of them
@@ -30,7 +30,7 @@ thread_local! {
     };
 }
 
-/// A message is one line of bearable length, but for what it repeats of the file.
+/// A message is one line of reasonable length, apart from what it repeats of the file.
 fn refused(message: &str, text: &str) -> bool {
     assert!(!message.is_empty() && message.chars().count() < 600 + 2 * text.len(), "{message}");
     let odd = |c: char| c.is_control() && c != '\n' && c != '\r' && c != '\t';
@@ -56,7 +56,7 @@ pub fn config(bytes: &[u8]) -> bool {
         let file = folder.path().join("config.toml");
         fs::write(&file, bytes).unwrap();
         let Some(task) = task(&file, folder.path()) else { return false };
-        // As in the folder of a run.
+        // As in a run folder.
         let file = folder.path().join("again/config.toml");
         fs::write(&file, settings::to_toml("minimize", &task.entries())).unwrap();
         if let Some(points) = task.points() {
@@ -70,7 +70,7 @@ pub fn config(bytes: &[u8]) -> bool {
     })
 }
 
-/// The keys of a file are known, and each is there once.
+/// The keys of a file are known, and each occurs once.
 fn entries(text: &str) {
     static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let command = cbo_cli::command();
@@ -105,7 +105,7 @@ fn task(file: &Path, folder: &Path) -> Option<Task> {
         args.run.init.as_ref().and_then(|init| if let InitSpec::File(path) = init { Some(path) } else { None }),
         args.run.bounds.as_ref().and_then(|bounds| if let BoundsSpec::File(path) = bounds { Some(path) } else { None }),
     ];
-    // Whatever else is on this machine is nobody's business, and may be without end.
+    // Other files on this machine do not concern the test, and may be endless.
     let elsewhere = given.into_iter().flatten().any(|path| !path.starts_with(folder));
     if elsewhere || args.run.problem.dim.is_some_and(|dim| dim > MOST_DIM) {
         return None;
@@ -113,7 +113,7 @@ fn task(file: &Path, folder: &Path) -> Option<Task> {
     Task::new(&args, &origins).map_err(refuse).ok()
 }
 
-/// The history of a run is refused, or can be written and goes on.
+/// The history of a run is refused, or can be written and continued.
 pub fn history(bytes: &[u8]) -> bool {
     let Some(records) = std::str::from_utf8(bytes).ok().and_then(from_csv) else { return false };
     let written = to_csv(&records);
@@ -130,14 +130,14 @@ pub fn history(bytes: &[u8]) -> bool {
     true
 }
 
-/// The film of a run is refused, or can be written and goes on.
+/// The film of a run is refused, or can be written and continued.
 pub fn film(bytes: &[u8]) -> bool {
     let Some(mut film) = Film::from_bytes(bytes) else { return false };
     assert_eq!(Film::from_bytes(&film.to_bytes()), Some(film.clone()));
     let mut end = None;
     goes_on(&mut |step: &StepReport<'_, f64>| {
         film.observe(step);
-        end = Some(Snapshot::new(step.step, step.time, step.ensemble, step.consensus));
+        end = Some(Snapshot::new(step.step(), step.time(), step.ensemble(), step.consensus()));
         ControlFlow::Continue(())
     });
     let end = end.expect("a step");
@@ -146,7 +146,7 @@ pub fn film(bytes: &[u8]) -> bool {
     true
 }
 
-/// Steps 1 to 3 of a small run; runs that go on never see step 0.
+/// Steps 1 to 3 of a small run; resumed runs never see step 0.
 fn goes_on(observer: &mut impl Observer<f64>) {
     let mut run = AskTell::<f64>::new(&CboConfig { particles: 4, threads: 1, ..CboConfig::default() }, 2).unwrap();
     for step in 0..4 {

@@ -27,7 +27,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// What a run has left in its folder.
+    /// What a run left in its folder.
     pub fn read(folder: &Path) -> Self {
         let text = |name| fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut result: Value = serde_json::from_str(&text("result.json")).expect("JSON");
@@ -54,7 +54,7 @@ pub fn minimize_program(command: &str, words: &str) -> Vec<String> {
     [line("minimize --command"), vec![command.into()], line(words)].concat()
 }
 
-/// The program with arguments that may hold blanks.
+/// The program with arguments that may contain spaces.
 pub fn command_of(arguments: &[String]) -> Command {
     command(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -69,12 +69,12 @@ pub fn begin(arguments: &[String], folder: &Path) -> Output {
     command_of(&beginning(arguments, folder)).output().expect("the program starts")
 }
 
-/// The arguments that go on with the run in `folder`.
+/// The arguments that resume the run in `folder`.
 pub fn resuming(folder: &Path, words: &str) -> Vec<String> {
     [vec!["resume".into(), path(folder).into(), "--quiet".into()], line(words)].concat()
 }
 
-/// Goes on with the run in `folder` and waits for its end.
+/// Resumes the run in `folder` and waits for its end.
 pub fn resume(folder: &Path, words: &str) -> Output {
     command_of(&resuming(folder, words)).output().expect("the program starts")
 }
@@ -84,7 +84,7 @@ pub fn assert_success(output: &Output) {
     assert_eq!((output.status.code(), stderr(output).as_str()), (Some(0), ""));
 }
 
-/// What a command that has succeeded left in the folder of its run.
+/// What a command that has succeeded left in its run folder.
 pub fn finished(output: &Output, folder: &Path) -> Finished {
     assert_success(output);
     Finished::read(folder)
@@ -148,7 +148,7 @@ impl Drop for Process {
     }
 }
 
-/// Waits until something is so, and gives up after a long time.
+/// Waits until a condition holds, and gives up after a long time.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -157,7 +157,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process runs; one that only waits for its parent to take notice does not.
+/// Whether a process runs; one that only waits to be reaped does not.
 pub fn is_alive(pid: u32) -> bool {
     let ps = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().expect("ps");
     let state = String::from_utf8_lossy(&ps.stdout).trim().to_string();
@@ -170,7 +170,7 @@ pub fn checkpoint(folder: &Path) -> Option<Checkpoint> {
     look(folder).ok()?.checkpoint
 }
 
-/// The evaluations that the store of a run has. Looked at in a copy, so that the run finds what it has left.
+/// The evaluations that the store of a run has. Read from a copy, so that the run finds what it left.
 pub fn evaluations(folder: &Path) -> Vec<Row> {
     let copy = tempfile::tempdir().expect("a folder");
     for name in ["evaluations.sqlite", "evaluations.sqlite-wal"] {
@@ -214,11 +214,11 @@ pub fn python() -> Option<&'static str> {
     PYTHON.get_or_init(find).as_deref()
 }
 
-/// A worker in Python, written to `folder`, as a command; none where there is no Python, which is said. `evaluate` is the
+/// A worker in Python, written to `folder`, as a command; none, with a note, where there is no Python. `evaluate` is the
 /// body of a function of `x` that gives the value; `{"id":..,"x":[..]}` is `request` in it.
 pub fn python_worker(folder: &Path, name: &str, evaluate: &str) -> Option<String> {
     let Some(python) = python() else {
-        eprintln!("left out: python3 is not there");
+        eprintln!("skipped: python3 is not installed");
         return None;
     };
     let body: String = evaluate.lines().map(|line| format!("    {line}\n")).collect();

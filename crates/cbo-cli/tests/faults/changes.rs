@@ -1,4 +1,4 @@
-//! Settings or programs that changed since: refused with the difference, unless they are meant.
+//! Settings or programs that changed since: refused with the difference, unless they are intended.
 
 use crate::common::folders::{Finished, assert_success, begin, finished, line, minimize_program, resume};
 use crate::common::{assert_usage, path, stderr};
@@ -48,13 +48,13 @@ fn a_changed_setting_is_refused_and_named() {
         set(&folder, key, value);
         let changed = fs::read(folder.join("config.toml")).expect("a file");
         let output = resume(&folder, "--steps +5");
-        assert_usage(&output, &["is not the run that it was", difference, "--force"]);
+        assert_usage(&output, &["is no longer the same run", difference, "--force"]);
         assert_eq!(stderr(&output).lines().count(), 1);
         assert!(fs::read(folder.join("config.toml")).expect("a file") == changed, "{key}: a file was changed");
         assert!(fs::read(folder.join("checkpoint.cbo")).expect("a file") == checkpoint, "{key}: a file was changed");
         fs::write(folder.join("config.toml"), &config).expect("a file");
     }
-    assert_eq!(finished(&resume(&folder, ""), &folder), expected, "changed back, it goes on");
+    assert_eq!(finished(&resume(&folder, ""), &folder), expected, "changed back, it resumes");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_change_that_is_meant_is_made() {
         let after = finished(&resume(&folder, "--force --steps 20"), &folder);
         assert_eq!(after.number("steps"), 20, "{key}");
         assert!(after.history.len() > before.history.len() && after.history.starts_with(&before.history), "{key}");
-        // It is the run's own now.
+        // It is now the run's own setting.
         finished(&resume(&folder, "--steps +1"), &folder);
     }
 }
@@ -78,7 +78,7 @@ fn a_change_that_does_not_fit_the_state_is_refused_even_so() {
         let (folder, _) = run(place.path());
         set(&folder, key, value);
         let output = resume(&folder, "--force --steps +5");
-        assert_usage(&output, &["the checkpoint cannot be gone on from", key]);
+        assert_usage(&output, &["the run cannot be resumed from its checkpoint", key]);
     }
 }
 
@@ -137,7 +137,7 @@ fn a_limit_below_what_is_done_is_refused() {
     let (folder, expected) = run(place.path());
     assert_usage(&resume(&folder, "--steps 5"), &["steps = 5", "10.0 are done already"]);
     assert_usage(&resume(&folder, "--time 0.5"), &["time = 0.5", "1.0 are done already"]);
-    assert_usage(&resume(&folder, "--evaluations 3"), &["evaluations = 3", "330.0 are done already"]);
+    assert_usage(&resume(&folder, "--max-evaluations 3"), &["max-evaluations = 3", "330.0 are done already"]);
     assert_eq!(finished(&resume(&folder, "--steps +0"), &folder), expected);
 }
 
@@ -168,8 +168,8 @@ fn a_folder_with_some_other_config_is_no_run() {
     fs::write(folder.join("config.toml"), "title = 'mine'\n").expect("a file");
     fs::write(folder.join(".notes.tmp"), "mine").expect("a file");
     let arguments = [line("minimize sphere --dim 2 --steps 2"), vec!["--force".into()]].concat();
-    assert_usage(&begin(&arguments, &folder), &["is not the folder of a run"]);
-    assert_usage(&resume(&folder, ""), &["is not the folder of a run"]);
+    assert_usage(&begin(&arguments, &folder), &["is not a run folder"]);
+    assert_usage(&resume(&folder, ""), &["is not a run folder"]);
     let mut names: Vec<_> =
         fs::read_dir(&folder).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();

@@ -1,4 +1,4 @@
-//! Damaged checkpoints: the one before is taken, or the run is refused; never a wrong result.
+//! Damaged checkpoints: the previous one is used, or the run is refused; never a wrong result.
 
 use crate::common::folders::{
     Finished, assert_success, begin, beginning, command_of, contents, finished, line, minimize_program, python_worker,
@@ -50,7 +50,10 @@ fn the_checkpoint_before_is_taken_with_a_warning() {
         let warning = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{what}: {warning}");
         assert!(warning.starts_with("warning: checkpoint.cbo cannot be used: "), "{what}: {warning}");
-        assert!(warning.contains("going on from the one before") && warning.lines().count() == 1, "{what}: {warning}");
+        assert!(
+            warning.contains("resuming from the one before it") && warning.lines().count() == 1,
+            "{what}: {warning}"
+        );
         assert_eq!(Finished::read(&folder), expected, "{what}");
         let kept = fs::read(folder.join("checkpoint.damaged.cbo")).expect("the damaged one is kept");
         assert!(kept == damaged, "{what}");

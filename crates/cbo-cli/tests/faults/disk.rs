@@ -19,7 +19,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// None where the system does not allow one, which is said.
+    /// None, with a note, where the system does not allow one.
     fn new(kilobytes: usize) -> Option<Self> {
         let place = tempfile::tempdir().expect("a folder");
         let mount =
@@ -40,7 +40,7 @@ impl Disk {
             None
         });
         if ready.is_none() {
-            eprintln!("left out: this system mounts no file system for a test (unshare --map-root-user --mount)");
+            eprintln!("skipped: this system mounts no file system for a test (unshare --map-root-user --mount)");
         }
         ready
     }
@@ -68,7 +68,7 @@ impl Disk {
         self.command(env!("CARGO_BIN_EXE_cbo"), arguments).output().expect("the program starts")
     }
 
-    /// Fills it up to so many kilobytes.
+    /// Fills it, leaving this many kilobytes.
     fn leave(&self, room: usize) {
         use std::io::Write;
         let mut ballast = File::create(self.seen("ballast")).expect("a file");
@@ -94,7 +94,7 @@ fn assert_nothing_half_written(folder: &Path) {
     assert!(names.iter().all(|name| !name.ends_with(".tmp")), "{names:?}");
 }
 
-/// Asserts a failure for want of room: a sentence that says so.
+/// Asserts a failure for lack of space, with a message that says so.
 fn assert_full(output: &Output) {
     let message = stderr(output);
     assert!(matches!(output.status.code(), Some(1 | 2)), "{message}");
@@ -206,7 +206,7 @@ fn a_read_only_folder_is_refused_and_unchanged() {
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{attempt:?}: {message}");
         assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
-        assert!(message.contains("Read-only") || message.contains("holds a run already"), "{message}");
+        assert!(message.contains("Read-only") || message.contains("already holds a run"), "{message}");
     }
     assert!(contents(&disk.seen("run")) == before, "something has changed");
 }

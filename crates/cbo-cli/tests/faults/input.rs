@@ -32,7 +32,7 @@ fn programs_that_cannot_be() {
         ("echo {x}", "--dim 2 --bounds -1,1 --shift 1", &["shift", "only benchmark functions"]),
         ("echo {x}", "--dim 2 --bounds -1,1 --certify", &["certify", "known minimiser"]),
         ("echo {x}", "--dim 2 --bounds -1,1 --checkpoint-every -1", &["checkpoint-every = -1", "seconds"]),
-        ("echo {x}", "rastrigin --dim 2 --bounds -1,1", &["a function, rastrigin, is given too"]),
+        ("echo {x}", "rastrigin --dim 2 --bounds -1,1", &["a function, rastrigin, is also given"]),
     ] {
         let output = begin(&minimize_program(command, words), &folder);
         assert_usage(&output, parts);
@@ -50,12 +50,12 @@ fn folders_that_are_no_runs() {
     assert!(!missing.exists());
     fs::write(place.path().join("thesis.tex"), "").expect("a file");
     let file = place.path().join("thesis.tex");
-    assert_usage(&resume(place.path(), ""), &["is not the folder of a run"]);
-    assert_usage(&resume(&file, ""), &["is not the folder of a run"]);
+    assert_usage(&resume(place.path(), ""), &["is not a run folder"]);
+    assert_usage(&resume(&file, ""), &["is not a run folder"]);
     let run = line("minimize sphere --dim 2 --steps 3");
     for force in ["", "--force"] {
         let output = begin(&[run.clone(), line(force)].concat(), place.path());
-        assert_usage(&output, &["thesis.tex", "is not the folder of a run", "choose an empty or a new folder"]);
+        assert_usage(&output, &["thesis.tex", "is not a run folder", "choose an empty or a new folder"]);
     }
     assert_usage(&begin(&run, &file), &[path(&file)]);
     assert_eq!(names(place.path()), ["thesis.tex"]);
@@ -70,7 +70,7 @@ fn settings_that_cannot_be_read() {
     for (words, parts) in [
         ("--epochs 3", &["epochs", "training"][..]),
         ("--steps -3", &["--steps", "-3"]),
-        ("--evaluations x", &["--evaluations", "x"]),
+        ("--max-evaluations x", &["--max-evaluations", "x"]),
         ("--steps 10 --time 3", &["steps", "time"]),
     ] {
         assert_usage(&resume(&folder, words), parts);

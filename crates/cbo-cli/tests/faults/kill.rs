@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const KILLS: usize = 50;
 const KILLS_EACH: usize = 25;
 
-/// An answer that was given so long before a kill must be kept.
+/// An answer that was given this long before a kill must be kept.
 const KEPT_AFTER: f64 = 1.0;
 
 /// A generator of moments (SplitMix64).
@@ -31,15 +31,15 @@ impl Random {
     }
 }
 
-/// A run that is killed at random moments and gone on with, until enough kills have hit it. When it ends before that, it is
-/// begun anew in another folder.
+/// A run that is killed at random moments and resumed, until enough kills have hit it. If it ends before that, it is
+/// begun again in another folder.
 struct Siege<'a> {
     place: &'a Path,
     /// How it is begun.
     arguments: Vec<String>,
     undisturbed: Finished,
     random: Random,
-    /// Lives last up to so many microseconds. Chosen from what they got done, so that the moments fit any machine.
+    /// Lives last up to this many microseconds. Chosen from what they got done, so that the moments fit any machine.
     longest: u64,
     runs: usize,
     lives: usize,
@@ -47,7 +47,7 @@ struct Siege<'a> {
     steps: Vec<Option<u64>>,
 }
 
-/// Where a run is, as its checkpoint has it.
+/// Where a run is, according to its checkpoint.
 #[derive(Clone, Copy, PartialEq)]
 struct State {
     step: u64,
@@ -132,7 +132,7 @@ impl<'a> Siege<'a> {
         }
     }
 
-    /// A last life, which nobody disturbs.
+    /// A last, undisturbed life.
     fn finish(&self) {
         let folder = self.folder();
         assert_success(&resume(&folder, "--threads 3"));
@@ -175,7 +175,7 @@ fn a_function_minimised_through_fifty_kills() {
     siege.end();
 }
 
-/// A point, bit by bit.
+/// A point, bit for bit.
 type Point = Vec<u64>;
 
 fn bits(x: impl IntoIterator<Item = f64>) -> Point {
@@ -245,7 +245,7 @@ fn workers_that_stay_through_kills() {
 }
 
 #[test]
-fn a_process_an_evaluation_through_kills() {
+fn one_process_per_evaluation_through_kills() {
     let place = tempfile::tempdir().expect("a folder");
     let script = r#"
 value=$(awk 'BEGIN { for (k = 1; k < ARGC; k++) sum += (ARGV[k] - k) ^ 2; printf "%.17g\n", sum }' "$@")

@@ -28,7 +28,7 @@ fn a_folder_in_use_is_refused_until_its_holder_is_dead() {
         assert_usage(&output, &["is in use", &process, "choose another folder"]);
         assert_eq!(stderr(&output).lines().count(), 1);
     }
-    assert!(!holder.has_ended(), "the holder goes on");
+    assert!(!holder.has_ended(), "the holder is still running");
     assert_eq!(stderr(&holder.kill()), "");
     let step = checkpoint(&folder).expect("a checkpoint").summary.step;
     assert_success(&resume(&folder, &format!("--steps {}", step + 20)));
@@ -43,7 +43,7 @@ fn a_run_is_replaced_only_by_force_and_kept_even_so() {
     let first = finished(&begin(&of_seed(1), &folder), &folder);
     let files = contents(&folder);
     let output = begin(&of_seed(2), &folder);
-    assert_usage(&output, &["holds a run already", "cbo resume", "--force"]);
+    assert_usage(&output, &["already holds a run", "cbo resume", "--force"]);
     let changed: Vec<_> = contents(&folder).into_iter().filter(|file| !files.contains(file)).map(|f| f.0).collect();
     assert!(changed.iter().all(|path| path.ends_with("lock")), "{changed:?}");
     let second = finished(&begin(&[of_seed(2), line("--force")].concat(), &folder), &folder);
@@ -53,7 +53,7 @@ fn a_run_is_replaced_only_by_force_and_kept_even_so() {
     assert_ne!(third, second);
     assert_eq!(Finished::read(&folder.join("replaced-1")), first);
     assert_eq!(Finished::read(&folder.join("replaced-2")), second);
-    // A run that was set aside can be gone on with.
+    // A run that was set aside can be resumed.
     assert_success(&resume(&folder.join("replaced-1"), "--steps +5"));
 }
 
@@ -84,7 +84,7 @@ fn a_clock_that_went_backwards_changes_nothing() {
     let store = path(&folder.join("evaluations.sqlite")).to_string();
     let set = Command::new(python().expect("found above")).args(["-c", later, &store]).output().expect("Python");
     if !set.status.success() {
-        eprintln!("left out: Python has no sqlite3, the store keeps its times");
+        eprintln!("skipped: Python has no sqlite3, the store keeps its times");
     }
     date_forward(&folder);
     let output = command_of(&resuming(&folder, "")).env("LOG", &log).output();

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end a run in good order; a second SIGINT ends it at once. No process is left behind.
+//! SIGINT and SIGTERM end a run cleanly; a second SIGINT ends it at once. No process is left behind.
 
 use crate::common::folders::{
     Finished, Process, begin, beginning, checkpoint, command_of, finished, is_alive, line, minimize_program,
@@ -73,7 +73,7 @@ fn a_signal_finishes_the_step_and_ends_all_workers() {
     }
 }
 
-/// Starts a run that says on `words` what it has to say.
+/// Starts a run that writes its messages to `words`.
 fn start_hanging(arguments: &[String], folder: &Path, pids: &Path, words: &Path) -> Process {
     let mut life = command_of(&beginning(arguments, folder));
     life.env("PIDS", pids).env("HANG", "yes").stdout(Stdio::null());
@@ -85,7 +85,7 @@ fn interrupt_twice(child: Process, words: &Path) {
     child.signal("INT");
     let told = || fs::read_to_string(words).is_ok_and(|text| text.contains("ends the program at once"));
     wait_until("a word on what the signal does", told);
-    // What comes at once after the first is taken for its echo.
+    // A signal right after the first is taken for its echo.
     std::thread::sleep(Duration::from_millis(200));
     child.signal("INT");
     assert_eq!(child.end().status.code(), Some(130));

@@ -1,4 +1,4 @@
-//! Workers that fail: the run goes on, counts what failed, and is the same however they fail.
+//! Workers that fail: the run continues, counts what failed, and is the same however they fail.
 
 use crate::common::folders::{Finished, beginning, command_of, evaluations, finished, minimize_program, python_worker};
 use crate::common::stderr;
@@ -88,7 +88,7 @@ fn failed_evaluations_are_counted_and_all_faults_are_alike() {
         let rows = evaluations(&place.path().join(mode));
         let failed: Vec<_> = rows.iter().filter(|row| row.outcome.value().is_nan()).collect();
         assert_eq!(failed.len() as u64, bad, "{mode}");
-        // A worker that lives on may have answered several points at once: what it wrote is kept with the first.
+        // A worker that survives may have answered several points at once: what it wrote is kept with the first.
         let one_each = mode != "null";
         let told = |row: &&Row| row.stderr.contains("trouble at") || !one_each;
         assert!(failed.iter().all(told), "{mode}: stderr is kept: {failed:?}");

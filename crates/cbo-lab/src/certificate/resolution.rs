@@ -1,8 +1,8 @@
 //! Where rounding takes over from a function: the error of the computed energies near the minimiser.
 //!
 //! Proposition 1 compares energies that tend to the minimum. Many functions compute them as small differences of large
-//! numbers; below the error of these the consensus point is chosen by rounding, and the proposition would be put to a
-//! test that it never claimed to pass.
+//! numbers; below the error of these the consensus point is chosen by rounding, about which the proposition says
+//! nothing.
 
 use cbo::{Objective, Rows, Scalar, StepContext};
 use cbo_problems::Problem;
@@ -10,7 +10,7 @@ use cbo_problems::Problem;
 /// Points on a short piece of a ray from v*, a hundredth of the distance to v* apart.
 const PIECE: usize = 9;
 
-/// An energy is lost in rounding where its second differences on such a piece are more than this part of it. Of a
+/// An energy is lost in rounding where its second differences on such a piece are more than this fraction of it. For a
 /// smooth function they are about 1e-4 of it.
 const LOST: f64 = 0.01;
 
@@ -44,7 +44,7 @@ where
     });
     // At the edge of a confined function's domain energies may be infinite.
     let errors = lost.chain([heights[0].abs(), epsilon * minimum.abs()]).filter(|error| error.is_finite());
-    // Of a few samples, so with room for the worst of many particles.
+    // From a few samples, so with room for the worst of many particles.
     4.0 * errors.fold(0.0, f64::max)
 }
 

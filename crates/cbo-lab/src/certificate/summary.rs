@@ -34,7 +34,7 @@ pub struct CertificateSummary {
     pub laplace_steps: usize,
     /// Whether it held at each of them; `None` if there are none.
     pub laplace_held: Option<bool>,
-    /// Kept steps at which the lower bound for the mass is at least 1/N: a smaller one N particles cannot show.
+    /// Kept steps at which the lower bound for the mass is at least 1/N: N particles cannot show a smaller one.
     pub mass_steps: usize,
     /// Whether the mass was above the paper's bound at each of them; `None` if there are none.
     pub mass_held: Option<bool>,

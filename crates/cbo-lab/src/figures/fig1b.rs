@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 pub struct Experiment {
     /// What is run.
     pub parameters: Parameters,
-    /// The numbers to be expected.
+    /// The expected numbers.
     pub expected: Expected,
 }
 
@@ -39,11 +39,11 @@ pub struct Parameters {
     pub dt: f64,
     /// The time horizon.
     pub time: f64,
-    /// V is kept at every so many steps.
+    /// Steps between two kept values of V.
     pub every: u64,
 }
 
-/// The numbers to be expected, frozen consensus unless said otherwise.
+/// The expected numbers, for frozen consensus unless said otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Expected {
@@ -130,7 +130,7 @@ pub fn load() -> Result<Experiment, FigureError> {
     experiment("fig1b", include_str!("../../experiments/fig1b.toml"))
 }
 
-/// Runs all curves, anisotropic ones first. `progress` is told the part that is done and may end it.
+/// Runs all curves, anisotropic ones first. `progress` is told the fraction that is done and may end it.
 pub fn curves(
     parameters: &Parameters,
     scheme: Scheme,
@@ -152,7 +152,7 @@ pub fn curves(
             v
         };
         let v = v_of(&config, &rastrigin)?;
-        // Of a frozen run the objective does not matter.
+        // For a frozen run the objective does not matter.
         let v_frozen = v_of(&CboConfig { freeze: Some(vec![0.0; dim]), ..config.clone() }, &sphere)?;
         curves.push(curve(&config, dim, v, v_frozen));
     }
@@ -186,10 +186,10 @@ fn record(
     let mut kept = Vec::new();
     let mut stopped = false;
     let mut observer = |step: &StepReport<'_, f64>| {
-        if step.step.is_multiple_of(every) {
-            kept.push((step.step, v_of(step.ensemble)));
+        if step.step().is_multiple_of(every) {
+            kept.push((step.step(), v_of(step.ensemble())));
         }
-        let wish = progress(step.step as f64 / last as f64);
+        let wish = progress(step.step() as f64 / last as f64);
         stopped = wish.is_break();
         wish
     };
@@ -197,7 +197,7 @@ fn record(
     if stopped {
         return Err(FigureError::Interrupted);
     }
-    kept.push((report.steps, v_of(&report.ensemble)));
+    kept.push((report.steps(), v_of(report.ensemble())));
     Ok(kept)
 }
 

@@ -1,7 +1,7 @@
-//! Figure 2: the decomposition of the box Omega_r into the three sets of the mass bound's proof, and on a fine grid the check
-//! that every sign and lower bound which the proof claims there holds.
+//! Figure 2: the decomposition of the box Omega_r into the three sets of the mass bound's proof, and a check on a fine grid
+//! that every sign and lower bound claimed by the proof holds.
 //!
-//! All that the proof says of coordinate k depends on `x = (v - v*)_k` and `a = (v_a - v*)_k` alone, once it is divided by
+//! All that the proof says about coordinate k depends on `x = (v - v*)_k` and `a = (v_a - v*)_k` alone, once it is divided by
 //! phi_r; so the grid is one of x, for each coordinate. Here v* = 0.
 
 use super::{FigureError, experiment};

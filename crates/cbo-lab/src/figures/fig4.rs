@@ -1,5 +1,5 @@
 //! Figure 4: test accuracy and loss of the two networks over the epochs of their training. The runs are made elsewhere and
-//! come as numbers; here is what is expected of them, and the comparison.
+//! come in as numbers; this is what is expected of them, and the comparison.
 
 use super::{FigureError, experiment};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Setting {
 /// An expected test accuracy, in per cent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// After so many epochs.
+    /// After this many epochs.
     pub epoch: f64,
     /// The best of all until then, not the one of this epoch.
     #[serde(default)]
@@ -78,9 +78,9 @@ impl Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It is so.
+    /// It holds.
     Holds,
-    /// It is not so.
+    /// It does not hold.
     Fails,
     /// The run was too short to tell.
     NotReached,
@@ -179,7 +179,7 @@ impl Claim {
 mod tests {
     use super::*;
 
-    /// The paper's LeNet-1 with a test accuracy (in per cent) that stays the same for so many epochs.
+    /// The paper's LeNet-1 with a test accuracy (in per cent) that stays the same for this many epochs.
     fn run(epochs: usize, per_cent: f64) -> Run {
         let mut settings = load().expect("the experiment").paper.settings;
         settings.insert("scheme".into(), "euler-maruyama".into());

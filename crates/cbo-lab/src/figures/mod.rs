@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// Why a figure could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FigureError {
-    /// A file of `experiments/` is not as the program expects it: a fault of the program, kept out by its tests.
+    /// A file of `experiments/` is not as the program expects it: a bug, ruled out by the tests.
     #[error("experiments/{name}.toml: {message}")]
     Experiment {
         /// The figure.

@@ -1,4 +1,4 @@
-//! Particles beside the law: their distance to it on the way, and how it falls with their number.
+//! Particles beside the law: their distance to it over time, and how it falls with their number.
 
 use super::distance::Distance;
 use super::settings::Settings;
@@ -36,12 +36,12 @@ impl ParticleRun {
         let mut run = Self { v: Vec::new(), distances: Vec::new(), positions: Vec::new() };
         let mut snapshots = trajectory.snapshots.iter().peekable();
         let mut observer = |step: &StepReport<'_, f64>| {
-            if is_recorded(step.step, last) {
-                run.v.push(step.ensemble.half_mean_square(&trajectory.minimiser));
+            if is_recorded(step.step(), last) {
+                run.v.push(step.ensemble().half_mean_square(&trajectory.minimiser));
             }
-            if let Some(snapshot) = snapshots.next_if(|s| s.step == step.step) {
-                let rows = step.ensemble.rows();
-                if compared.contains(&step.step) {
+            if let Some(snapshot) = snapshots.next_if(|s| s.step == step.step()) {
+                let rows = step.ensemble().rows();
+                if compared.contains(&step.step()) {
                     let each: Vec<Distance> = (0..rows.dim())
                         .map(|k| {
                             let mut sorted: Vec<f64> = rows.iter().map(|row| row[k]).collect();
@@ -63,8 +63,8 @@ impl ParticleRun {
         Ok(run)
     }
 
-    /// So many runs with the seeds `first, first + 1, ...`, which begin again at 0 after the last seed there is, spread over
-    /// the threads; positions are kept of the first alone.
+    /// This many runs with the seeds `first, first + 1, ...`, which wrap around to 0 after the largest seed, spread over
+    /// the threads; positions are kept only for the first.
     pub fn repeated(
         settings: &Settings,
         objective: &impl Objective<f64>,
@@ -78,7 +78,7 @@ impl ParticleRun {
             let seed = first.wrapping_add(run);
             Self::new(settings, objective, trajectory, (particles, seed), (compared, kept), done)
         };
-        // One task a run; collecting in order makes the result independent of who did what.
+        // One task per run; collecting in order makes the result independent of who did what.
         (0..repeats).collect::<Vec<_>>().into_par_iter().with_max_len(1).map(one).collect()
     }
 }
@@ -92,7 +92,7 @@ pub struct Distances {
     pub repeats: usize,
     /// The mean of each distance.
     pub mean: Distance,
-    /// The standard error of each mean; zero if there was one run only.
+    /// The standard error of each mean; zero if there was only one run.
     pub standard_error: Distance,
 }
 
@@ -125,7 +125,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit to the distances of at least two different numbers of particles; `None` of fewer.
+    /// The fit to the distances of at least two different numbers of particles; `None` for fewer.
     pub fn of(distances: &[Distances]) -> Option<Self> {
         let x: Vec<f64> = distances.iter().map(|d| (d.particles as f64).ln()).collect();
         if x.iter().all(|v| *v == x[0]) || distances.iter().any(|d| d.mean.w1 <= 0.0) {

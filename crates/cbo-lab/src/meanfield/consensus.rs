@@ -18,7 +18,7 @@ const MOST_PATCHES: usize = 1 << 20;
 /// The errors of the patches mostly cancel: that of the point is about 1e-5 and 1e-3 of the width of the weights.
 const TOLERANCE: [f64; 2] = [1e-7, 1e-5];
 
-/// A patch narrower than this part of the core of the grid is a point.
+/// A patch narrower than this fraction of the core of the grid is a point.
 const POINT: f64 = 2e-9;
 
 /// Logarithm of the share below which a patch is forgotten.
@@ -77,7 +77,7 @@ impl Total {
         Ok(total)
     }
 
-    /// `-alpha gap`, with 0 at gap 0 also for infinite alpha.
+    /// `-alpha gap`, with 0 at gap 0 even for infinite alpha.
     fn exponent(&self, gap: f64) -> f64 {
         if gap == 0.0 { 0.0 } else { -self.alpha * gap }
     }

@@ -44,7 +44,7 @@ impl Distance {
         Self { w1: self.w1 * scale, w2: self.w2 * scale }
     }
 
-    /// Of the marginals of two laws, the mean of their W_1 and the root mean square of their W_2. In one dimension the
+    /// For the marginals of two laws, the mean of their W_1 and the root mean square of their W_2. In one dimension the
     /// distance itself; in more, no more than the distance of the laws.
     pub fn over_coordinates(each: &[Self]) -> Self {
         let count = each.len().max(1) as f64;
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         piece.from + part * (piece.to - piece.from)
     }
 
-    /// Goes on to the next piece if this one ends here.
+    /// Moves on to the next piece if this one ends here.
     fn pass(&mut self, level: f64) {
         if self.until <= level {
             self.rest = self.rest.get(1..).unwrap_or_default();

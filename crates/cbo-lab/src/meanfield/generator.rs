@@ -104,7 +104,7 @@ mod tests {
         Generator::new(&grid, y_a, strength).step(&mut masses);
         let after = moments(&grid, &masses);
         assert!((after[0] / before[0] - 1.0).abs() < 1e-14);
-        // At y_a = 0 the drift needs no help from the donor's side but in the two cells at 0, where it is as good as zero.
+        // At y_a = 0 the drift needs no help from the donor's side except in the two cells at 0, where it is almost zero.
         assert!((after[1] - before[1] / (1.0 + strength)).abs() < 1e-6, "{before:?} {after:?}");
         assert!((after[2] - before[2]).abs() < 1e-6 * before[2], "{before:?} {after:?}");
     }

@@ -9,7 +9,7 @@ const TAILS: f64 = 4.0;
 /// The half-width of the part with cells of nearly equal size, at sigma = 0, in standard deviations of the initial law.
 const CORE: f64 = 0.5;
 
-/// No grid is for more noise: beyond, V is carried by masses of less than 1e-30.
+/// No grid handles more noise: beyond it, V is carried by masses of less than 1e-30.
 pub(crate) const MOST_NOISE: f64 = 50.0;
 
 fn core(noise: f64) -> f64 {
@@ -30,7 +30,7 @@ pub(crate) fn spacing(cells: usize, noise: f64, offset: f64) -> f64 {
 /// square.
 const WIDEST: f64 = 0.23;
 
-/// The largest `noise = sigma^2 T` that a grid of so many cells resolves.
+/// The largest `noise = sigma^2 T` that a grid of this many cells resolves.
 pub(crate) fn most_noise(cells: usize) -> f64 {
     let (mut low, mut high) = (0.0, MOST_NOISE);
     if spacing(cells, high, 0.0) <= WIDEST {

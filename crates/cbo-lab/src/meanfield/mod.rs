@@ -11,7 +11,7 @@
 //! `d_t g = sigma^2/2 sum_k d_k( y_k g + d_k((y - y_a)_k^2 g) )`, `y_a = (a - b)/s`.
 //!
 //! [`MeanField`] advances g by finite volumes and implicit Euler steps: no negative density and no lost mass, whatever the
-//! step. [`Trajectory`] is a whole run of it, [`ParticleRun`] one of particles, compared with it on the way.
+//! step. [`Trajectory`] is a whole run of it, [`ParticleRun`] one of particles, compared with it over time.
 
 mod compare;
 mod consensus;

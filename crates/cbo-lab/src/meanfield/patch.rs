@@ -97,7 +97,7 @@ impl Density {
             let (before, after) = (i.saturating_sub(1), (i + 1).min(grid.len() - 1));
             let slope = (log_level(after) - log_level(before)) / (grid.nodes[after] - grid.nodes[before]);
             density.centre[k] = grid.centre(i);
-            // Next to an empty cell the law ends, and nothing is known of how.
+            // Next to an empty cell the law ends, and how is not known.
             density.slope[k] = if slope.is_finite() { slope } else { 0.0 };
             density.log_density -= log_integral(density.slope[k], 0.5 * grid.width(i));
         }
@@ -138,7 +138,7 @@ fn evaluate(objective: &impl Objective<f64>, law: &Law, patches: &mut [Patch]) -
         }
         Ok(())
     };
-    // Few points are evaluated sooner than threads are woken.
+    // A few points are evaluated faster than threads are woken.
     if patches.len() <= BLOCK { work(patches) } else { patches.par_chunks_mut(BLOCK).try_for_each(work) }
 }
 

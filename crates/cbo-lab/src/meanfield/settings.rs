@@ -3,16 +3,16 @@
 use super::grid::{MOST_NOISE, least_cells, most_noise};
 use cbo::{Alpha, CboConfig, ConfigError, Coordinates, InitialLaw, Sigma};
 
-/// Fewer cells a coordinate than this resolve nothing.
+/// Fewer cells per coordinate than this resolve nothing.
 pub const LEAST_CELLS: usize = 32;
 
-/// More steps than this nobody waits for.
+/// Nobody waits for more steps than this.
 pub const MOST_STEPS: f64 = 1e6;
 
 /// The squares of larger numbers may leave the range of numbers.
 const LARGEST: f64 = 1e100;
 
-/// Standard deviations from 0 beyond which the positions of a law differ in their last digits only.
+/// Standard deviations from 0 beyond which the positions of a law differ only in their last digits.
 const FARTHEST_ORIGIN: f64 = 1e10;
 
 /// The largest number of cells of each coordinate in `dim` dimensions.
@@ -100,7 +100,7 @@ impl Settings {
             return refuse("init", "points".into(), remedy);
         }
         self.check_sizes()?;
-        // lambda, sigma, alpha, the initial law and the frozen point are checked where the particles' are.
+        // lambda, sigma, alpha, the initial law and the frozen point are checked with those of the particles.
         self.particles(1, 0).check(dim).map_err(|e| match e.value.parse::<f64>() {
             Ok(number) => ConfigError { value: plain(number), ..e },
             Err(_) => e,
@@ -132,7 +132,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Numbers of the initial law and the frozen point whose squares are numbers.
+    /// Checks that the squares of the initial law's and the frozen point's numbers are in range.
     fn check_sizes(&self) -> Result<(), ConfigError> {
         let refuse = |field, value: f64, remedy: String| Err(ConfigError { field, value: plain(value), remedy });
         let (first, second) = match &self.init {
@@ -153,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// A law that spreads over no more decades than the cells resolve.
+    /// Checks that the law spreads over no more decades than the cells resolve.
     fn check_noise(&self, dim: usize) -> Result<(), ConfigError> {
         let (noise, most) = (self.sigma * self.sigma * self.time, most_noise(self.cells));
         if noise <= most {
@@ -167,7 +167,7 @@ impl Settings {
             String::new()
         };
         let remedy = format!(
-            "must be at most {limit:.3} until time {time} with {} cells, for sigma^2 T at most {most:.2}: beyond, the law spans \
+            "must be at most {limit:.3} until time {time} with {} cells, for sigma^2 T at most {most:.2}: beyond that, the law spans \
              more decades than they resolve{more}",
             self.cells
         );
@@ -182,7 +182,7 @@ fn values(coordinates: &Coordinates) -> &[f64] {
     }
 }
 
-/// A number for a message: no hundreds of digits.
+/// A number for a message: not hundreds of digits.
 pub(crate) fn plain(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || !size.is_finite() || (1e-6..1e9).contains(&size) {
@@ -192,7 +192,7 @@ pub(crate) fn plain(value: f64) -> String {
     }
 }
 
-/// Mean and standard deviation of coordinate `k` of a law that [`Settings::check`] let pass.
+/// Mean and standard deviation of coordinate `k` of a law that [`Settings::check`] accepted.
 pub(crate) fn mean_and_deviation(init: &InitialLaw, k: usize) -> (f64, f64) {
     match init {
         InitialLaw::Normal { mean, variance } => (mean.get(k), variance.get(k).sqrt()),

@@ -9,7 +9,7 @@ use cbo::{ConfigError, EvalError, InitialLaw, Objective};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Why a mean-field run cannot begin or go on.
+/// Why a mean-field run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeanFieldError {
@@ -20,9 +20,9 @@ pub enum MeanFieldError {
     #[error(transparent)]
     Evaluation(#[from] EvalError),
     /// Nothing to agree on.
-    #[error("the objective is finite nowhere that the law lives; start where it is defined")]
+    #[error("the objective is not finite anywhere the law has mass; start where it is defined")]
     NoFiniteEnergy,
-    /// The weights sit where the grid has no more to say.
+    /// The weights sit where the grid says nothing.
     #[error(
         "init: the weights exp(-alpha E) sit beyond the grid, too far from the law or at infinity; start nearer to the \
          minimum, or with a wider law"
@@ -202,7 +202,7 @@ impl<'a, O: Objective<f64>> MeanField<'a, O> {
     }
 }
 
-/// One step of the density: along the lines of each coordinate, for their generators commute.
+/// One step of the density: along the lines of each coordinate, since their generators commute.
 fn diffuse(masses: &mut Vec<f64>, generators: &[Generator], scratch: &mut Vec<f64>) {
     let [slow, fast] = generators else {
         generators.iter().for_each(|generator| generator.step(masses));
@@ -226,8 +226,8 @@ fn transpose(from: &[f64], to: &mut Vec<f64>, width: usize) {
     });
 }
 
-/// The consensus point is the origin for a law no farther from it than so many standard deviations, or if cells there are
-/// still narrower than this part of one.
+/// The consensus point is the origin for a law no farther from it than this many standard deviations, or if cells there are
+/// still narrower than this fraction of one.
 const NEAR: f64 = 3.0;
 const NARROW: f64 = 0.3;
 
@@ -268,7 +268,7 @@ fn initial_law(settings: &Settings, objective: &impl Objective<f64>) -> Result<L
 const BOX_END: f64 = 0.97;
 
 /// Refuses a law that starts too far from its consensus point, in standard deviations; and a box with this point at its end,
-/// where infinite alpha would hold it for all time, for no mass can pass it, but for what the grid smears.
+/// where infinite alpha would hold it for all time, since no mass can pass it except what the grid smears.
 fn check_distance(settings: &Settings, offset: f64) -> Result<(), MeanFieldError> {
     let boxed = matches!(settings.init, InitialLaw::Uniform { .. });
     if boxed && settings.alpha == f64::INFINITY && offset.abs() > BOX_END * 3f64.sqrt() {

@@ -6,7 +6,7 @@ use super::solver::{MeanField, MeanFieldError};
 use crate::statistics::slope;
 use cbo::Objective;
 
-/// Steps of which a trajectory keeps a record, about.
+/// About how many steps a trajectory keeps.
 const RECORDS: u64 = 400;
 
 /// What is kept of a step.
@@ -44,7 +44,7 @@ pub struct Snapshot {
 pub struct Trajectory {
     /// The minimiser that V refers to.
     pub minimiser: Vec<f64>,
-    /// Evenly spaced steps, the first and the last among them.
+    /// Evenly spaced steps, including the first and the last.
     pub records: Vec<Record>,
     /// The law at the steps asked for.
     pub snapshots: Vec<Snapshot>,

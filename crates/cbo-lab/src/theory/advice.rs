@@ -48,7 +48,7 @@ pub struct Sentence {
     pub text: String,
 }
 
-/// What there is to say of a setting.
+/// What there is to say about a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Whether the theorem covers (lambda, sigma, alpha) and the kind of noise, in the mean field.
@@ -67,7 +67,7 @@ pub struct Advice {
     pub advice: Vec<Sentence>,
 }
 
-/// What the theorem and the stability of the step say of `config`, whose lambda and sigma are those of the theorem; with
+/// What the theorem and the stability of the step say about `config`, whose lambda and sigma are those of the theorem; with
 /// `sharp` also whether the sharper constants cover it.
 pub fn advise(theorem: &Theorem, config: &CboConfig, sharp: bool) -> Result<Advice, TheoryError> {
     let dim = theorem.assumptions.minimiser.len();
@@ -105,7 +105,7 @@ fn sentence(topic: &'static str, holds: impl Into<Holds>, text: impl Into<String
 
 fn noise_kind(config: &CboConfig, dim: usize) -> Sentence {
     match config.diffusion {
-        Diffusion::Anisotropic => sentence("noise", true, "The noise is anisotropic, as the theorem has it."),
+        Diffusion::Anisotropic => sentence("noise", true, "The noise is anisotropic, as in the theorem."),
         Diffusion::Isotropic if dim == 1 => {
             sentence("noise", true, "In one dimension isotropic and anisotropic noise are the same.")
         }
@@ -138,7 +138,7 @@ fn drift(theorem: &Theorem, config: &CboConfig) -> Sentence {
                 number(theorem.question.rate() * (1.0 - theorem.question.tau)),
                 number(theorem.question.rate() * (1.0 + 0.5 * theorem.question.tau)),
             ),
-            Diffusion::Isotropic => "as the theorem for anisotropic noise has it".to_string(),
+            Diffusion::Isotropic => "as in the theorem for anisotropic noise".to_string(),
         };
         return sentence("drift", true, format!("The drift outweighs the noise: {compared}, {decay}."));
     }
@@ -221,7 +221,7 @@ fn verdict(theorem: &Theorem, covered: bool) -> Sentence {
     sentence("theorem", covered, format!("{text}{}", basis(theorem, covered)))
 }
 
-/// The verdict with the sharper constants. `dynamics` says whether all but alpha is as the theorem has it.
+/// The verdict with the sharper constants. `dynamics` says whether everything except alpha is as in the theorem.
 fn sharper(theorem: &Theorem, config: &CboConfig, dynamics: bool, covered: bool) -> Result<Sentence, TheoryError> {
     let topic = "sharper";
     let (Alpha::Constant(alpha), Some(constants), true) = (config.alpha, theorem.constants(Kind::Sharp)?, dynamics)

@@ -50,7 +50,7 @@ impl Assumptions {
         Self { eta, far_field, ..trial }.checked()
     }
 
-    /// The same without the effort that estimates deserve once the radius is chosen: for trying many radii.
+    /// The same with less effort for estimates: for trying many radii.
     pub fn trial(problem: &Problem, landscape: &Landscape, r0: f64) -> Result<Self, TheoryError> {
         let (least, largest) = landscape.range;
         if !(least..=largest).contains(&r0) {
@@ -99,9 +99,9 @@ impl Assumptions {
         bisect(0.5 * high, high, |s| self.highest(s) <= q)
     }
 
-    /// The logarithm of [`radius_below`](Self::radius_below) for a q given by its logarithm, also where both underflow.
+    /// The logarithm of [`radius_below`](Self::radius_below) for a q given by its logarithm, even where both underflow.
     pub fn log_radius_below(&self, log_q: f64) -> f64 {
-        // So near to v* that only the leading power counts.
+        // So close to v* that only the leading power counts.
         let near = 1e-60 * self.r0;
         let log_near = self.highest(near).ln();
         if log_q < log_near {

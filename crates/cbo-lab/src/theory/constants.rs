@@ -93,7 +93,7 @@ impl Constants {
     }
 }
 
-/// What the theorem says of a setting.
+/// What the theorem says about a setting.
 #[derive(Clone, Debug)]
 pub struct Theorem {
     /// Assumption A2 of the function.
@@ -107,7 +107,7 @@ pub struct Theorem {
     law: InitialLaw,
 }
 
-/// The part of the largest radius that serves when there is no alpha_0 to be minimised.
+/// The fraction of the largest radius that is used when there is no alpha_0 to minimise.
 const PLAIN_RADIUS: f64 = 0.02;
 
 impl Theorem {
@@ -267,7 +267,7 @@ pub fn largest_sigma(lambda: f64) -> f64 {
     (2.0 * lambda).sqrt()
 }
 
-/// The smallest epsilon, as a part of V_0, for which `alpha` suffices; `None` if none does.
+/// The smallest epsilon, as a fraction of V_0, for which `alpha` suffices; `None` if none does.
 pub fn reachable_ratio(theorem: &Theorem, alpha: f64) -> Option<f64> {
     let suffices = |log_ratio: f64| {
         let epsilon = theorem.v0 * log_ratio.exp();

@@ -6,7 +6,7 @@ use super::words;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} = {value}: {remedy}")]
 pub struct TheoryError {
-    /// The setting, named as the flag of the command line.
+    /// The setting, as a key such as `epsilon-ratio`.
     pub field: &'static str,
     /// Its value.
     pub value: String,

@@ -20,10 +20,10 @@ const RADII: usize = 180;
 const LEAST_PART: f64 = 1e-7;
 const LARGEST_PART: f64 = 10.0;
 
-/// Arithmetic that an estimate may cost, in operations, about.
+/// About how many operations an estimate may cost.
 const BUDGET: f64 = 4e9;
 
-/// The same for one radius, and what it is divided among, at most about.
+/// The same for one radius, and about how many searches share it at most.
 const REFINEMENT: f64 = 2e9;
 const DESCENTS: f64 = 150.0;
 
@@ -131,8 +131,8 @@ fn valleys(spheres: &[[Option<Found>; 2]]) -> Vec<&Found> {
     (1..spheres.len()).filter(is_valley).filter_map(|i| spheres[i][0].as_ref()).collect()
 }
 
-/// nu from the power with which the least values grow near v*. Powers that are nearly halves of whole numbers are taken to be
-/// so.
+/// nu from the power with which the least values grow near v*. Powers close to a multiple of one half are rounded to
+/// it.
 fn exponent(power: f64) -> f64 {
     let rounded = (2.0 * power).round() / 2.0;
     let power = if (power - rounded).abs() < 0.1 { rounded } else { power };

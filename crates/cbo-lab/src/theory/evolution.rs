@@ -40,7 +40,7 @@ impl Dynamics {
     }
 }
 
-/// What Lemma 1 needs to know of a cloud of particles.
+/// What Lemma 1 needs to know about a cloud of particles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evolution {
     /// V, half the mean squared distance to v*.
@@ -112,7 +112,7 @@ impl Evolution {
         self.bound_with(dynamics, (dynamics.lambda - dynamics.noise).abs())
     }
 
-    /// Bound minus derivative: never negative but for rounding, which is a few 1e-16 of [`size`](Self::size).
+    /// Bound minus derivative: never negative except for rounding, which is a few 1e-16 of [`size`](Self::size).
     pub fn slack(&self, dynamics: &Dynamics) -> f64 {
         self.bound(dynamics) - self.derivative(dynamics)
     }

@@ -2,7 +2,7 @@
 //!
 //! With `low(s)` the least value of E - E_min where `||v - v*||_inf = s`, the sharp constants of A2 are
 //! `eta = inf_{0 < s <= R_0} low(s)^nu / s` and `E_inf = inf_{s > R_0} low(s)`, and `E_r` is the largest value in the closed
-//! ball of radius r. The paper asks for `E_inf < E(v) - E_min`; its proofs use `<=` only, so the infimum itself serves.
+//! ball of radius r. The paper asks for `E_inf < E(v) - E_min`; its proofs use only `<=`, so the infimum itself will do.
 //!
 //! For a sum `E - E_min = sum_k e_k(x_k)` of functions `e_k >= 0` that vanish at 0, the least value on the sphere of radius s
 //! has one coordinate at s or -s and all others at 0: `low(s) = min_k min(e_k(s), e_k(-s))`. The largest value in the ball is
@@ -44,7 +44,7 @@ struct Term {
     total_weight: f64,
 }
 
-/// Radii below this part of the domain are not admitted: values there are lost in rounding.
+/// Radii below this fraction of the domain are not admitted: values there are lost in rounding.
 const LEAST_PART: f64 = 1e-9;
 
 /// More dimensions than these are not searched: it would take minutes and find little.
@@ -177,7 +177,7 @@ fn range_of(problem: &Problem) -> Result<(f64, f64), TheoryError> {
     if let Some(other) = another_minimiser(problem) {
         return fails(format!(
             "the function has more than one minimiser (another lies at distance {other:.4} of v*, in the maximum norm), \
-             and the theorem needs one only"
+             and the theorem needs exactly one"
         ));
     }
     let reach = reach(problem);
@@ -223,7 +223,7 @@ fn another_minimiser(problem: &Problem) -> Option<f64> {
 
 /// The shape and nu of the functions for which A2 is proved.
 fn exact(problem: &Problem) -> Option<(Shape, f64)> {
-    // A function of the user's own may bear the name of another.
+    // A function of the user's own may have the name of another.
     let listed = cbo_problems::find(problem.name()).is_ok_and(|info| info == *problem.info());
     let name = problem.name();
     let turned = problem.rotation().is_some() && !matches!(name, "sphere" | "salomon");

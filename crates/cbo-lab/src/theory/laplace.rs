@@ -10,7 +10,7 @@
 use super::assumptions::Assumptions;
 use cbo::Scalar;
 
-/// Radii that are tried of a large cloud, in each of two rounds.
+/// Radii that are tried for a large cloud, in each of two rounds.
 const RADII: usize = 96;
 
 /// A cloud as the proposition sees it: distances to v*.
@@ -72,7 +72,7 @@ impl Distances {
     /// Proposition 1's bound, minimised over q and r. `None` if no pair is admissible: no particle is so close to v*
     /// that the energies of the box around v* that reaches it stay below E_inf, so that the proposition is silent.
     ///
-    /// Of large clouds only some 200 radii are tried; the bound is valid nonetheless, only not quite the least.
+    /// For large clouds only some 200 radii are tried; the bound is still valid, just not quite the least.
     ///
     /// `error` is how far the computed energies, which made the consensus point, may be from the true ones. With it the
     /// proposition's proof gives the same bound with `E_r + 2 error` in place of E_r: particles in B_r have computed
@@ -157,7 +157,7 @@ impl Terms {
         let inside = if turn >= room || g(room) >= 0.0 {
             room
         } else {
-            // In log q, for q may be as small as 1e-15 or 1e-300. An error of q is squared in the bound.
+            // In log q, since q may be as small as 1e-15 or 1e-300. An error of q is squared in the bound.
             let (mut low, mut high) = (turn.max(f64::MIN_POSITIVE).ln(), room.ln());
             while high - low > 1e-9 {
                 let middle = 0.5 * (low + high);
@@ -187,7 +187,7 @@ mod tests {
                             assert!((0.0..=room).contains(&best), "{terms:?}: q = {best}");
                             let grid = (0..=20_000).map(|i| room * (-f64::from(i) * 0.003).exp());
                             let least = grid.chain([0.0]).map(|q| terms.at(q)).fold(f64::INFINITY, f64::min);
-                            // The grid may be worse than the root, never better but for rounding.
+                            // The grid may be worse than the root, never better except for rounding.
                             let value = terms.at(best);
                             assert!(value <= least * (1.0 + 1e-12), "{terms:?}, room {room}: {value} above {least}");
                             checked += 1;

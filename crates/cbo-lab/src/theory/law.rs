@@ -1,4 +1,4 @@
-//! What the theorem needs of the initial law rho_0: its V_0, its mass near v*, and the integral of the mollifier.
+//! What the theorem needs from the initial law rho_0: its V_0, its mass near v*, and the integral of the mollifier.
 
 use super::mollifier;
 use super::special::{legendre, log_density, log_normal_mass};
@@ -32,7 +32,7 @@ pub fn log_mass(law: &InitialLaw, minimiser: &[f64], r: f64) -> f64 {
     sum_over_coordinates(law, minimiser, |k, v| log_coordinate_mass(law, k, v, r))
 }
 
-/// The same for a radius given by its logarithm, also where the radius underflows: there the mass of a law with a density is
+/// The same for a radius given by its logarithm, even where the radius underflows: there the mass of a law with a density is
 /// proportional to the volume.
 pub fn log_mass_at(law: &InitialLaw, minimiser: &[f64], log_r: f64) -> f64 {
     const LEAST: f64 = -600.0;
@@ -43,7 +43,7 @@ pub fn log_mass_at(law: &InitialLaw, minimiser: &[f64], log_r: f64) -> f64 {
     log_mass(law, minimiser, log_r.max(LEAST).exp()) + lost
 }
 
-/// The sum of `term(k, v*_k)`, computed once for neighbours that are alike.
+/// The sum of `term(k, v*_k)`, computed once for equal neighbours.
 fn sum_over_coordinates(law: &InitialLaw, minimiser: &[f64], term: impl Fn(usize, f64) -> f64) -> f64 {
     let alike = |k: usize, j: usize| match law {
         InitialLaw::Normal { mean: a, variance: b } | InitialLaw::Uniform { low: a, high: b } => {

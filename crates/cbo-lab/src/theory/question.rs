@@ -9,7 +9,7 @@ const LEAST: f64 = 1e-50;
 const LARGEST: f64 = 1e50;
 const LEAST_TAU: f64 = 1e-300;
 
-/// This near to the least admissible c a number is meant to be it.
+/// A number this close to the least admissible c counts as it.
 const NEAR: f64 = 1e-9;
 
 /// The accuracy epsilon that is asked for.
@@ -17,7 +17,7 @@ const NEAR: f64 = 1e-9;
 pub enum Accuracy {
     /// epsilon itself.
     Epsilon(f64),
-    /// epsilon as a part of V_0.
+    /// epsilon as a fraction of V_0.
     Ratio(f64),
 }
 
@@ -28,7 +28,7 @@ pub struct Question {
     pub lambda: f64,
     /// sigma >= 0.
     pub sigma: f64,
-    /// tau in (0, 1): the part of the rate that is given away.
+    /// tau in (0, 1): the fraction of the rate that is given away.
     pub tau: f64,
     /// The accuracy.
     pub accuracy: Accuracy,
@@ -44,7 +44,7 @@ impl Question {
         2.0 * self.lambda - self.sigma * self.sigma
     }
 
-    /// The question with a c that is the least one but for rounding replaced by it, if all is admissible.
+    /// The question, if everything is admissible; a c that is the least one up to rounding is replaced by it.
     pub(super) fn checked(mut self) -> Result<Self, TheoryError> {
         let Self { lambda, sigma, tau, c, .. } = self;
         if !(lambda > 0.0 && lambda.is_finite()) {
@@ -91,7 +91,8 @@ impl Question {
         match self.accuracy {
             Accuracy::Ratio(ratio) if ratio > 0.0 && ratio < 1.0 && ratio * v0 >= f64::MIN_POSITIVE => Ok(ratio * v0),
             Accuracy::Ratio(ratio) if ratio > 0.0 && ratio < 1.0 => {
-                let remedy = format!("is too small: epsilon, this part of V_0 = {}, cannot be told from 0", number(v0));
+                let remedy =
+                    format!("is too small: epsilon, this fraction of V_0 = {}, cannot be told from 0", number(v0));
                 Err(TheoryError::number("epsilon-ratio", ratio, remedy))
             }
             Accuracy::Ratio(ratio) => {

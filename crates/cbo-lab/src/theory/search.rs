@@ -26,7 +26,7 @@ pub struct Search<'a> {
     directions: Vec<Vec<f64>>,
 }
 
-/// Arithmetic that one value costs, in operations, about.
+/// About how many operations one value costs.
 pub fn cost(problem: &Problem) -> f64 {
     let d = problem.dim() as f64;
     20.0 * d + if problem.rotation().is_some() { 2.0 * d * d } else { 0.0 }
@@ -38,7 +38,7 @@ impl<'a> Search<'a> {
         Self { problem, directions: turned(directions(problem.dim(), count), problem) }
     }
 
-    /// E - E_min; infinite where it is no number.
+    /// E - E_min; infinite where it is not a number.
     pub fn height(&self, offset: &[f64]) -> f64 {
         let point: Vec<f64> = self.problem.minimisers()[0].iter().zip(offset).map(|(v, x)| v + x).collect();
         let value = self.problem.value(&point) - self.problem.minimum();
@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// Descends (`sign` 1) or climbs (-1) on the sphere of the maximum norm on which `from` lies, also across its edges.
+    /// Descends (`sign` 1) or climbs (-1) on the sphere of the maximum norm on which `from` lies, including across its edges.
     pub fn along_sphere(&self, from: &Found, sign: f64, patience: usize) -> Found {
         let radius = from.radius;
         let cost = |x: &[f64]| if norm(x) == radius { sign * self.height(x) } else { f64::INFINITY };

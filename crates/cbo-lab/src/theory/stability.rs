@@ -4,7 +4,7 @@
 //! With X the distance from the consensus point, one step multiplies each coordinate (anisotropic) by
 //! `1 - lambda dt + sigma sqrt(dt) xi`, or the norm (isotropic) by `|(1 - lambda dt) u + sigma sqrt(dt) xi|` with a unit vector
 //! u; the drift-first scheme by `1 - lambda dt` times the same with `1` in its place. Squares of such factors are noncentral
-//! chi-square, up to scale, so that the expectation of their logarithm is a Poisson mixture of digamma values: a series, no
+//! chi-square, up to scale, so that the expectation of their logarithm is a Poisson mixture of digamma values: a series, without
 //! quadrature across the singularity of the logarithm.
 
 use super::landscape::bisect;

@@ -54,7 +54,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// The findings of a run that took so many seconds.
+    /// The findings of a run that took this many seconds.
     pub fn to_bytes(&self, seconds: f64, rhythm: Rhythm) -> Vec<u8> {
         let mut to = VERSION.to_le_bytes().to_vec();
         to.extend(rhythm.epoch_steps.to_le_bytes());
@@ -63,7 +63,7 @@ impl Findings {
         to.extend(self.judging_seconds.to_le_bytes());
         to.extend((self.curve.len() as u64).to_le_bytes());
         for p in &self.curve {
-            // No `..`: a new field of a point is not forgotten here. The epoch follows from the step.
+            // No `..`, so that a new field of a point is not forgotten here. The epoch follows from the step.
             let &Point { epoch: _, step, loss, train_accuracy, test_accuracy, alpha, sigma, particles, seconds } = p;
             to.extend(step.to_le_bytes());
             [loss, train_accuracy, test_accuracy, alpha, sigma].iter().for_each(|v| to.extend(v.to_le_bytes()));
@@ -87,7 +87,7 @@ impl Findings {
         let kicks = u64::from_le_bytes(take(&mut rest)?);
         let [seconds, judging_seconds] = [f64::from_le_bytes(take(&mut rest)?), f64::from_le_bytes(take(&mut rest)?)];
         if version == 0 || ![seconds, judging_seconds].iter().all(|s| s.is_finite() && *s >= 0.0) {
-            return Err(Saved("their first numbers are none of ours"));
+            return Err(Saved("their first numbers are wrong"));
         }
         let count = u64::from_le_bytes(take(&mut rest)?);
         if count.checked_mul(POINT as u64) != Some(rest.len() as u64) {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// What it takes to judge particles.
+/// What is needed to judge particles.
 pub(super) struct Bench<'a> {
     data: &'a Dataset,
     pub evaluator: Evaluator,
@@ -23,7 +23,7 @@ pub(super) struct Bench<'a> {
     workspaces: Workspaces,
 }
 
-/// A particle and what is known of it.
+/// A particle and what is known about it.
 struct Reported {
     parameters: Vec<f32>,
     statistics: Vec<Statistics>,
@@ -65,7 +65,7 @@ impl<'a> Bench<'a> {
         let mut workspace = Workspace::default();
         let train = evaluator.evaluate(row, sample, Mode::Train, &mut workspace)?;
         let statistics = workspace.statistics().to_vec();
-        // Parameters that are not finite have no statistics; they fail on the test images, too.
+        // Parameters that are not finite have no statistics; they fail on the test images too.
         let mode = if train.loss.is_nan() { Mode::Train } else { Mode::Test(&statistics) };
         let test = evaluator.evaluate(row, &self.test, mode, &mut workspace)?;
         let answers = workspace.predictions().to_vec();
@@ -89,7 +89,7 @@ pub(super) struct Judge<'a, W> {
 }
 
 impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
-    /// Goes on from `findings`, which took the seconds `before`.
+    /// Continues from `findings`, which took the seconds `before`.
     pub fn new(bench: Bench<'a>, rhythm: Rhythm, steps: u64, (findings, before): (Findings, f64), watch: W) -> Self {
         let clock = Instant::now();
         let (reported, fault, interrupted) = (None, None, false);
@@ -102,44 +102,44 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
 
     fn report(&mut self, at: &StepReport<'_, f32>) -> Result<(), ForwardError> {
         let begun = Instant::now();
-        let (reported, train, test) = self.bench.judge(at.ensemble)?;
+        let (reported, train, test) = self.bench.judge(at.ensemble())?;
         self.findings.judging_seconds += begun.elapsed().as_secs_f64();
         self.reported = Some(reported);
         let point = Point {
-            epoch: self.rhythm.epoch(at.step),
-            step: at.step,
+            epoch: self.rhythm.epoch(at.step()),
+            step: at.step(),
             loss: train.loss,
             train_accuracy: train.accuracy(),
             test_accuracy: test.accuracy(),
-            alpha: at.alpha,
-            sigma: at.sigma,
-            particles: at.ensemble.len(),
+            alpha: at.alpha(),
+            sigma: at.sigma(),
+            particles: at.ensemble().len(),
             seconds: self.seconds(),
         };
         self.findings.curve.push(point);
         Ok(())
     }
 
-    /// Whether the curve has the points that a run has before this step: not so if it belongs to another run.
+    /// Whether the curve has the points that a run has before this step; not if it belongs to another run.
     fn is_complete_before(&self, step: u64) -> bool {
         self.findings.curve.len() as u64 == self.rhythm.times_before(step)
     }
 
-    /// Judges, if it is time, and asks whether to go on.
+    /// Judges, if it is time, and asks whether to continue.
     fn step(&mut self, at: &StepReport<'_, f32>) -> Result<ControlFlow<()>, TrainingError> {
-        if !self.is_complete_before(at.step) {
+        if !self.is_complete_before(at.step()) {
             return Err(TrainingError::OtherEpochs);
         }
-        self.findings.kicks += u64::from(at.kicked);
-        let judges = self.rhythm.judges(at.step);
+        self.findings.kicks += u64::from(at.kicked());
+        let judges = self.rhythm.judges(at.step());
         if judges {
             self.report(at)?;
         }
         // After the report: whoever saves the run now saves it with all that belongs to this step, and with nothing else.
         let progress = Progress {
-            epoch: self.rhythm.epoch(at.step),
-            done: at.step as f64 / self.steps.max(1) as f64,
-            is_last: at.step >= self.steps,
+            epoch: self.rhythm.epoch(at.step()),
+            done: at.step() as f64 / self.steps.max(1) as f64,
+            is_last: at.step() >= self.steps,
             latest: self.findings.curve.last().copied(),
             seconds: self.seconds(),
             at,
@@ -158,14 +158,14 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        if !self.interrupted && !self.is_complete_before(run.steps.saturating_add(1)) {
+        if !self.interrupted && !self.is_complete_before(run.steps().saturating_add(1)) {
             return Err(TrainingError::OtherEpochs);
         }
         let seconds = self.seconds();
         let Reported { parameters, statistics, answers } = match self.reported.take() {
             Some(reported) => reported,
-            // Resumed at its end, the run took no step more.
-            None => self.bench.judge(&run.ensemble)?.0,
+            // Resumed at its end, the run took no more steps.
+            None => self.bench.judge(run.ensemble())?.0,
         };
         let mut confusion = [[0; CLASSES]; CLASSES];
         for (label, answer) in self.bench.data.test.labels().iter().zip(&answers) {

@@ -1,4 +1,4 @@
-//! Runs that are cut off at chosen steps and go on.
+//! Runs that are cut off at chosen steps and resumed.
 
 use super::*;
 use cbo::{Alpha, Reduction};
@@ -24,7 +24,7 @@ fn settings(epochs: u64) -> Settings {
 fn cut_off(settings: &Settings, data: &Dataset, step: u64) -> (Saved, Trained) {
     let mut saved = Saved::default();
     let trained = train(settings, data, |progress| {
-        if progress.at.step < step {
+        if progress.at.step() < step {
             return ControlFlow::Continue(());
         }
         saved = progress.save();
@@ -37,7 +37,7 @@ fn go_on(settings: &Settings, data: &Dataset, saved: &Saved) -> Result<Trained, 
     Training::new(settings, data)?.resume(saved, |_| ControlFlow::Continue(()))
 }
 
-/// Everything but the clock.
+/// Everything except times.
 fn untimed(trained: &Trained) -> impl PartialEq + std::fmt::Debug {
     let bits = |p: &Point| {
         let numbers = [p.epoch, p.loss, p.train_accuracy, p.test_accuracy, p.alpha, p.sigma].map(f64::to_bits);
@@ -64,7 +64,7 @@ fn a_run_goes_on_from_any_step_bit_by_bit() {
             let (saved, _) = cut_off(&settings, &data, step);
             let mut again = settings.clone();
             again.config.threads = 2;
-            let resumed = go_on(&again, &data, &saved).expect("a run that goes on");
+            let resumed = go_on(&again, &data, &saved).expect("a resumed run");
             assert_eq!(untimed(&resumed), untimed(&whole), "cut off at step {step}");
             assert!(resumed.seconds > 0.0 && resumed.judging_seconds > 0.0);
         }
@@ -87,7 +87,7 @@ fn a_finished_run_can_have_more_epochs() {
     let data = mnist::subset().expect("the subset");
     let (saved, _) = cut_off(&settings(1), &data, 15);
     let whole = train(&settings(3), &data, |_| ControlFlow::Continue(())).expect("a run");
-    let resumed = go_on(&settings(3), &data, &saved).expect("a run that goes on");
+    let resumed = go_on(&settings(3), &data, &saved).expect("a resumed run");
     assert_eq!(untimed(&resumed), untimed(&whole));
 }
 

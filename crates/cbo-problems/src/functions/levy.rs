@@ -33,7 +33,7 @@ impl Function for Levy {
 
     #[inline(always)]
     fn value<R: Real>(&self, x: &[R]) -> R {
-        // In u = w - 1: a shift by 1 inside sin(pi ...) only flips the sign, which the square forgets.
+        // In u = w - 1: a shift by 1 inside sin(pi ...) only flips the sign, which the square removes.
         let mut sum = ((x[0] - 1.0) * 0.25).sin_pi_up_to_sign().square();
         for &v in &x[..x.len() - 1] {
             let u = (v - 1.0) * 0.25;

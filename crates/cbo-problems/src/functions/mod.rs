@@ -50,7 +50,7 @@ functions! {
     zakharov::Zakharov,
 }
 
-/// A function by its type: what is known of it, and how to make it.
+/// A function by its type: what is known about it, and how to make it.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) info: Info,
@@ -70,7 +70,7 @@ impl Entry {
         }
         let distance = |entry: &Entry| edit_distance(&plain(entry.info.name), &wanted);
         let nearest = LIST.iter().min_by_key(|entry| distance(entry)).filter(|entry| {
-            // Half of the letters wrong is no longer a slip of the pen.
+            // With half of the letters wrong it is no longer a typing mistake.
             2 * distance(entry) <= wanted.chars().count()
         });
         Err(ProblemError::UnknownFunction { name: name.into(), nearest: nearest.map(|entry| entry.info.name) })
@@ -82,20 +82,20 @@ pub fn all() -> Vec<Info> {
     LIST.iter().map(|entry| entry.info).collect()
 }
 
-/// What is known of the function called `name`; dashes, underscores and case do not matter.
+/// What is known about the function called `name`; dashes, underscores and case do not matter.
 ///
 /// ```
 /// assert_eq!(cbo_problems::find("hartmann6")?.default_dim(), Some(6));
 /// assert_eq!(cbo_problems::find("Styblinski_Tang")?.name, "styblinski-tang");
 /// let error = cbo_problems::find("rastrign").unwrap_err();
-/// assert_eq!(error.to_string(), "unknown function `rastrign`; did you mean `rastrigin`? `cbo list` shows all");
+/// assert_eq!(error.to_string(), "unknown function `rastrign`; did you mean `rastrigin`?");
 /// # Ok::<(), cbo_problems::ProblemError>(())
 /// ```
 pub fn find(name: &str) -> Result<Info, ProblemError> {
     Entry::named(name).map(|entry| entry.info)
 }
 
-/// A name without what does not matter in it.
+/// A name without the parts that do not matter.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MnistError {
-    /// The folder of the files is not there, or cannot be listed.
+    /// The folder of the files is missing, or cannot be listed.
     #[error("the data folder `{}` cannot be read ({reason}); give a folder with the four IDX files", folder.display())]
     Folder {
         /// The folder.
@@ -90,7 +90,7 @@ pub enum MnistError {
         /// Whether the header itself is cut off.
         header: bool,
     },
-    /// A file that goes on after what its header promises.
+    /// A file that continues after what its header promises.
     #[error("`{file}` is too long: its unpacked length is more than the {expected} bytes that its header promises")]
     TooLong {
         /// The file.
@@ -98,7 +98,7 @@ pub enum MnistError {
         /// Bytes that there should be.
         expected: u64,
     },
-    /// A label that is no digit.
+    /// A label that is not a digit.
     #[error("`{file}` has the label {label} at position {index} (from 0); labels must be from 0 to {}", CLASSES - 1)]
     Label {
         /// The file.

@@ -7,10 +7,10 @@ use std::io::Read;
 use std::path::Path;
 
 impl Dataset {
-    /// The data set whose four IDX files, plain or gzip, lie in this folder.
+    /// The data set whose four IDX files, plain or gzip, are in this folder.
     ///
     /// `train-images-idx3-ubyte.gz`, `train-images.idx3-ubyte` and similar spellings are found; the test files may
-    /// start with `t10k` or `test`. If a file is there more than once, the first name in the alphabet is taken.
+    /// start with `t10k` or `test`. If a file occurs more than once, the alphabetically first name is taken.
     pub fn from_folder(folder: &Path) -> Result<Dataset, MnistError> {
         let names = file_names(folder)?;
         let part = |stems: &[&str]| {
@@ -28,7 +28,7 @@ fn file_names(folder: &Path) -> Result<Vec<String>, MnistError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        // A name that is not Unicode is none of ours. `is_file` follows links.
+        // A name that is not Unicode is not one of ours. `is_file` follows links.
         if let Ok(name) = entry.file_name().into_string()
             && entry.path().is_file()
         {
@@ -55,7 +55,7 @@ fn read(folder: &Path, names: &[String], stems: &[&str], ending: &str) -> Result
     }
 }
 
-/// Whether a file's name is the usual one, but for `.gz`, upper case, and dots or underscores in place of dashes.
+/// Whether a file's name is the usual one, apart from `.gz`, upper case, and dots or underscores in place of dashes.
 fn same(name: &str, usual: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.strip_suffix(".gz").unwrap_or(&name).replace(['.', '_'], "-") == usual

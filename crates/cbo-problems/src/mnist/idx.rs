@@ -1,6 +1,6 @@
-//! The IDX format: a header of big-endian numbers, then one byte a value; plain or gzip.
+//! The IDX format: a header of big-endian numbers, then one byte per value; plain or gzip.
 //!
-//! Nothing in a file is believed before it is checked: memory grows with the data that are there, never with what a
+//! Nothing in a file is trusted before it is checked: memory grows with the data actually there, never with what a
 //! header says, and a gzip file is unpacked no further than one byte beyond what its header promises.
 
 use super::{MnistError, PIXELS, SIDE};
@@ -108,7 +108,7 @@ impl<'a> File<'a> {
     fn count(&self, header: &[u8], kind: Kind) -> Result<usize, MnistError> {
         let file = || self.name.to_string();
         let numbers: Vec<u32> = header.as_chunks().0.iter().map(|&four| u32::from_be_bytes(four)).collect();
-        // The magic number comes first: of a short file of the wrong kind the kind is what matters.
+        // The magic number comes first: for a short file of the wrong kind, the kind is what matters.
         if let Some(&magic) = numbers.first().filter(|&&magic| magic != kind.magic()) {
             return Err(MnistError::Magic { file: file(), magic, kind });
         }

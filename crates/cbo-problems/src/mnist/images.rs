@@ -11,7 +11,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// Images from their pixels, 784 an image.
+    /// Images from their pixels, 784 per image.
     pub fn new(pixels: Vec<u8>) -> Result<Images, MnistError> {
         if pixels.is_empty() || !pixels.len().is_multiple_of(PIXELS) {
             return Err(MnistError::Pixels { length: pixels.len() });
@@ -29,7 +29,7 @@ impl Images {
         self.count
     }
 
-    /// The pixels of all images, 784 an image.
+    /// The pixels of all images, 784 per image.
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
@@ -93,7 +93,7 @@ impl Labelled {
         &self.images
     }
 
-    /// The labels, one an image, each from 0 to 9.
+    /// The labels, one per image, each from 0 to 9.
     pub fn labels(&self) -> &[u8] {
         &self.labels
     }
@@ -108,7 +108,7 @@ impl Labelled {
     }
 }
 
-/// Images to learn from, and images to be judged by.
+/// Images to learn from, and images to test with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
     /// The training images: 60 000 in the full MNIST.

@@ -5,7 +5,7 @@ use super::{Dataset, Labelled, MnistError};
 
 /// The built-in subset of MNIST: the first 100 training and the first 50 test images of each digit, in file order.
 ///
-/// Where it comes from and under which licence is in `data/ATTRIBUTION.md`; it is not under the licence of the project.
+/// `data/ATTRIBUTION.md` says where it comes from and under which licence; it is not under the licence of the project.
 pub fn subset() -> Result<Dataset, MnistError> {
     let train = Labelled::from_idx(
         File { name: "built-in train-images", bytes: include_bytes!("../../data/train-images-idx3-ubyte.gz") },

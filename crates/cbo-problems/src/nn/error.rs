@@ -9,7 +9,7 @@ use super::shape::Shape;
 #[non_exhaustive]
 pub enum NetworkError {
     /// No layers at all.
-    #[error("the network has no layers; write for instance `dense 10, relu, bn`")]
+    #[error("the network has no layers; write for example `dense 10, relu, bn`")]
     NoLayers,
     /// An input shape without values, or with too many.
     #[error("the input {input} of the network must have from 1 to {MAX_VALUES} values")]
@@ -36,7 +36,7 @@ pub enum NetworkError {
         number: usize,
         /// The character, from 1.
         column: usize,
-        /// What stands there; empty where something is missing.
+        /// What is there; empty where something is missing.
         word: String,
         /// What is wrong with it and what would be right.
         remedy: String,
@@ -82,7 +82,7 @@ pub enum Misfit {
     TooLarge {
         /// Values after the layer.
         outputs: usize,
-        /// Parameters up to and with the layer.
+        /// Parameters up to and including the layer.
         parameters: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Layers: the closed set of them, what each makes of a shape, and the tensors it needs.
+//! Layers: the closed set of them, the shape that each gives for an input shape, and the tensors it needs.
 
 use super::error::Misfit;
 use super::shape::Shape;

@@ -22,8 +22,8 @@
 //! # Ok::<(), cbo_problems::nn::NetworkError>(())
 //! ```
 //!
-//! The softmax at the end of a classifier is no layer: the loss contains it, because the logarithm of a softmax is safe
-//! against overflow only when both are computed together. The last layer's values are the logits.
+//! The softmax at the end of a classifier is not a layer: the loss contains it, because the logarithm of a softmax is safe
+//! from overflow only when both are computed together. The last layer's values are the logits.
 //!
 //! [`mod@reference`] evaluates a network slowly and obviously; it is what fast code is tested against.
 

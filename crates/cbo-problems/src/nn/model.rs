@@ -24,9 +24,9 @@ use std::fmt::Write;
 ///
 /// The statistics are F64 because evaluation uses them in this precision: a model that is read evaluates to the same
 /// bits as the one that was written. PyTorch converts them when they are copied into a module. F32 statistics and
-/// PyTorch's `num_batches_tracked` are accepted, too, so that a model may come back from there.
+/// PyTorch's `num_batches_tracked` are accepted too, so that a model may come back from there.
 ///
-/// The metadata have the network's text as `cbo.network`, its input as `cbo.input` (`28x28`, `4@12x12` for several
+/// The metadata has the network's text as `cbo.network`, its input as `cbo.input` (`28x28`, `4@12x12` for several
 /// maps, `192` for a flat list), [`EPSILON`] as `cbo.epsilon`, `pt` as `format`, and the notes. Equal models make equal
 /// bytes.
 ///

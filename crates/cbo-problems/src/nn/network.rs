@@ -41,7 +41,7 @@ pub struct Stage {
     pub output: Shape,
     /// Its weights in the parameter vector; empty if it has none.
     pub weights: Range<usize>,
-    /// Its biases, right behind the weights.
+    /// Its biases, right after the weights.
     pub biases: Range<usize>,
 }
 
@@ -57,7 +57,7 @@ pub struct Tensor {
 }
 
 impl Network {
-    /// Puts layers behind an input shape; fails at the first layer that does not fit.
+    /// Puts layers after an input shape; fails at the first layer that does not fit.
     pub fn new(input: Shape, layers: impl IntoIterator<Item = Layer>) -> Result<Self, NetworkError> {
         if !(1..=MAX_VALUES).contains(&input.values()) {
             return Err(NetworkError::Input { input });
@@ -184,11 +184,11 @@ impl Network {
 }
 
 impl Stage {
-    /// A layer behind `input`, its parameters from `start` on.
+    /// A layer after `input`, its parameters from `start` on.
     fn new(layer: Layer, input: Shape, start: usize) -> Result<Self, Misfit> {
         let output = layer.output(input)?;
         let (weights, biases) = layer.weight_shape(input).map_or((0, 0), |shape| {
-            // Saturating: the limit below refuses what is too large for a usize, too.
+            // Saturating: the limit below refuses what is too large for a usize too.
             (shape.iter().fold(1usize, |product, length| product.saturating_mul(*length)), shape[0])
         });
         let (outputs, middle) = (output.values(), start.saturating_add(weights));

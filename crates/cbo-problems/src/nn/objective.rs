@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// In which order an epoch goes through the training images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they lie in the file, every epoch alike (the paper's).
+    /// In the order of the file, the same in every epoch (as in the paper).
     Sequential,
     /// In a new random order each epoch, which belongs to this seed.
     Shuffled {
@@ -23,7 +23,7 @@ pub enum Order {
 
 /// A batch size that does not divide the training images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("batch-data = {size}: must divide the number of training images, {images}; {nearest} does")]
+#[error("batch_data = {size}: must divide the number of training images, {images}; {nearest} does")]
 pub struct BatchSizeError {
     /// The size asked for.
     pub size: usize,
@@ -48,7 +48,7 @@ pub struct BatchSizeError {
 /// assert_eq!((objective.dim(), objective.batches()), (2112, 20));
 ///
 /// let error = CrossEntropy::new(&Network::lenet1(), &data.train, 60, Order::Sequential).unwrap_err();
-/// assert_eq!(error.to_string(), "batch-data = 60: must divide the number of training images, 1000; 50 does");
+/// assert_eq!(error.to_string(), "batch_data = 60: must divide the number of training images, 1000; 50 does");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub struct CrossEntropy<'a> {
     data: &'a Labelled,
     size: usize,
     order: Order,
-    /// The batch in use, so that it is laid out once and not for each particle.
+    /// The batch in use, so that it is laid out once, not for each particle.
     current: Mutex<Current>,
     workspaces: Workspaces,
 }
@@ -107,7 +107,7 @@ impl<'a> CrossEntropy<'a> {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        // The number is set last: what a thread that panicked left behind is made anew.
+        // The number is set last: what a thread that panicked left behind is made again.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

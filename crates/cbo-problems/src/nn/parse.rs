@@ -4,7 +4,7 @@ use super::error::NetworkError;
 use super::layer::Layer;
 use super::network::{MAX_VALUES, Network};
 
-/// What may stand at a layer's place.
+/// What a layer may be.
 const KINDS: &str = "layers are `conv MAPSxKERNEL [shared]`, `dense OUTPUTS`, `pool SIZE`, `relu` and `bn`";
 
 /// The layers that a text describes.
@@ -25,7 +25,7 @@ pub(super) fn layers(text: &str) -> Result<Vec<Layer>, NetworkError> {
     let mut layers = Vec::with_capacity(last);
     for (number, item) in (1..).zip(&items) {
         let Some(first) = item.first() else {
-            // Items are cut at separators, so the one that ends this empty item has as many before it.
+            // Items are split at separators, so this many separators come before the one that ends this empty item.
             let comma = tokens.iter().filter(|token| token.kind == Kind::Separator).nth(number - 1);
             let column = comma.map_or(1, |token| token.column);
             return Err(Fault { number }.at(column, "", "a layer is missing before the separator"));
@@ -107,7 +107,7 @@ struct Fault {
 
 impl Fault {
     fn at(self, column: usize, word: &str, remedy: impl Into<String>) -> NetworkError {
-        // A word may be as long as the text; its beginning tells which it is. A control character has no business on a
+        // A word may be as long as the text; its beginning identifies it. Control characters must not reach a
         // terminal.
         let (shown, rest) = word.split_at(word.char_indices().nth(24).map_or(word.len(), |(end, _)| end));
         let shown = if shown.contains(char::is_control) { shown.escape_debug().to_string() } else { shown.into() };
@@ -186,10 +186,10 @@ fn item_layer(item: &[Token], fault: Fault) -> Result<Option<Layer>, NetworkErro
     }
     let Some((name, word)) = kind else {
         let (column, text) = item.first().map_or((1, ""), |token| (token.column, token.text.as_str()));
-        return Err(fault.at(column, text, format!("has no layer beside it; {KINDS}")));
+        return Err(fault.at(column, text, format!("has no layer with it; {KINDS}")));
     };
     if let Some((_, token)) = sharing.filter(|_| name != Name::Conv) {
-        return Err(fault.token(token, "belongs to `conv` only"));
+        return Err(fault.token(token, "belongs only to `conv`"));
     }
     let shared = sharing.is_some_and(|(shared, _)| shared);
     let layer = match (name, numbers.as_slice()) {

@@ -84,7 +84,7 @@ pub fn forward(network: &Network, parameters: &[f64], images: &[f64], mode: Mode
     Ok(forward)
 }
 
-/// Applies a function to each image and puts the results behind one another.
+/// Applies a function to each image and joins the results.
 fn each_image(input: &[f64], stage: &Stage, apply: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     input.chunks_exact(stage.input.values()).flat_map(apply).collect()
 }
@@ -156,7 +156,7 @@ fn sides(shape: Shape) -> (usize, usize, usize) {
     }
 }
 
-/// Mean and unbiased variance of each channel; none if a channel has less than two values.
+/// Mean and unbiased variance of each channel; none if a channel has fewer than two values.
 fn statistics(input: &[f64], shape: Shape) -> Option<Statistics> {
     let count = input.len() / shape.channels();
     if count < 2 {
@@ -185,7 +185,7 @@ fn normalise(input: &[f64], shape: Shape, with: &Statistics) -> Vec<f64> {
 
 /// Logarithm of the softmax of one image's logits, `z_k - log sum_j exp(z_j)`.
 ///
-/// The largest logit is taken off first, so large logits do not overflow; NaN or +infinity among them makes NaN.
+/// The largest logit is subtracted first, so large logits do not overflow; NaN or +infinity among them makes NaN.
 pub fn log_softmax(logits: &[f64]) -> Vec<f64> {
     let greatest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logits.iter().map(|z| (z - greatest).exp()).sum();

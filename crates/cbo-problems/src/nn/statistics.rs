@@ -7,12 +7,12 @@ use super::network::Network;
 /// What batch normalisation adds to a variance before taking its root.
 pub const EPSILON: f64 = 1e-4;
 
-/// Mean and variance of each channel in front of one batch-norm layer.
+/// Mean and variance of each channel before one batch-norm layer.
 ///
 /// A channel is a map, or one value of a flat list. Both are taken over the images of a batch, and over the pixels of the
 /// map; the variance is the unbiased one (divided by the number of values less one). In training they come from the
 /// step's own batch. At test time they are given: a training sample goes through the network in training mode once, and
-/// the statistics met on the way, those of a later layer behind the earlier layers' normalisation, are kept.
+/// the statistics on the way, those of a later layer after the earlier layers' normalisation, are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// The mean of each channel.

@@ -9,7 +9,7 @@ use cbo_problems::nn::{Model, Network, Shape};
 #[allow(dead_code)]
 pub type Check = fn(&[u8]) -> bool;
 
-/// A message is one line of bearable length, and nothing in it moves a terminal's cursor.
+/// A message is one line of reasonable length, and nothing in it moves a terminal's cursor.
 fn refused(error: &dyn std::error::Error) -> bool {
     let message = error.to_string();
     assert!(!message.is_empty() && message.chars().count() < 600, "{message}");

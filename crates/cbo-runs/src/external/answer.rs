@@ -1,7 +1,7 @@
 //! The lines that go to a program and come from it, as pure functions.
 //!
-//! Answers are read by hand and not by a JSON library, because programs write numbers that JSON has not: Python's `NaN` and
-//! `Infinity`, C's `-nan` and `inf`, `1e400`, `.5`. What is not needed of a line is passed over, not judged.
+//! Answers are read by hand and not by a JSON library, because programs write numbers that JSON does not have: Python's `NaN` and
+//! `Infinity`, C's `-nan` and `inf`, `1e400`, `.5`. Whatever is not needed in a line is ignored, not judged.
 
 use std::io::Write;
 
@@ -16,17 +16,17 @@ pub struct Answer {
     pub outcome: Outcome,
 }
 
-/// Why a line is no answer.
+/// Why a line is not an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AnswerError(&'static str);
 
-/// A number as programs write it: as in Rust, with `inf` and `nan` in capitals or not, blanks around it.
+/// A number as programs write it: as in Rust, with `inf` and `nan` in any case, spaces around it.
 pub fn read_value(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text.trim_ascii()).ok()?.parse().ok()
 }
 
-/// Reads a line such as `{"id":7,"value":1.25}` or `{"id":7,"error":"no mesh"}`. Other keys are passed over.
+/// Reads a line such as `{"id":7,"value":1.25}` or `{"id":7,"error":"no mesh"}`. Other keys are ignored.
 pub fn read_answer(line: &[u8]) -> Result<Answer, AnswerError> {
     let (mut id, mut value, mut error) = (None, None, None);
     members(line, |key, token| match key {
@@ -35,13 +35,13 @@ pub fn read_answer(line: &[u8]) -> Result<Answer, AnswerError> {
         b"error" if token != b"null" => error = Some(token),
         _ => (),
     })?;
-    let id = read_id(id.ok_or(AnswerError("no \"id\""))?).ok_or(AnswerError("\"id\" is no whole number"))?;
+    let id = read_id(id.ok_or(AnswerError("no \"id\""))?).ok_or(AnswerError("\"id\" is not a whole number"))?;
     let outcome = match (error, value) {
         (Some(words), _) => Outcome::NoValue(read_words(words)),
         (None, Some(b"null")) => Outcome::NoValue("the value is null".into()),
         (None, Some(token)) => {
             let text = token.strip_prefix(b"\"").and_then(|t| t.strip_suffix(b"\"")).unwrap_or(token);
-            Outcome::of(read_value(text).ok_or(AnswerError("\"value\" is no number"))?)
+            Outcome::of(read_value(text).ok_or(AnswerError("\"value\" is not a number"))?)
         }
         (None, None) => return Err(AnswerError("neither \"value\" nor \"error\"")),
     };
@@ -67,9 +67,9 @@ pub(super) fn write_point(out: &mut Vec<u8>, x: &[f64]) {
     out.extend_from_slice(b"]\n");
 }
 
-/// The keys of an object and the bytes of their values, blanks around them removed.
+/// The keys of an object and the bytes of their values, without spaces around them.
 fn members<'a>(line: &'a [u8], mut each: impl FnMut(&'a [u8], &'a [u8])) -> Result<(), AnswerError> {
-    const BROKEN: AnswerError = AnswerError("no JSON object");
+    const BROKEN: AnswerError = AnswerError("not a JSON object");
     let inside = line.trim_ascii().strip_prefix(b"{").and_then(|l| l.strip_suffix(b"}")).ok_or(BROKEN)?;
     let mut rest = inside.trim_ascii();
     while !rest.is_empty() {
@@ -122,7 +122,7 @@ fn value_end(text: &[u8]) -> Option<usize> {
     (depth == 0).then_some(at)
 }
 
-/// A whole number; `7.0` is one, since some languages write all numbers so.
+/// A whole number; `7.0` is one, since some languages write all numbers like that.
 fn read_id(token: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(token).ok()?;
     let whole = |v: &f64| v.fract() == 0.0 && (0.0..9e15).contains(v);
@@ -198,27 +198,27 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_refused() {
         for (line, says) in [
-            ("", "no JSON object"),
-            ("hello", "no JSON object"),
-            ("1.5", "no JSON object"),
-            ("{", "no JSON object"),
+            ("", "not a JSON object"),
+            ("hello", "not a JSON object"),
+            ("1.5", "not a JSON object"),
+            ("{", "not a JSON object"),
             ("{}", "no \"id\""),
-            ("[1]", "no JSON object"),
-            (r#"{"id":7,"value":1"#, "no JSON object"),
-            (r#"{"id":7,"value":1,}"#, "no JSON object"),
-            (r#"{"id":7,"value":}"#, "no JSON object"),
-            (r#"{"id":7,"value":1}{"id":8,"value":1}"#, "no JSON object"),
-            (r#"{id:7,"value":1}"#, "no JSON object"),
-            (r#"{"id":7,"value":1]}"#, "no JSON object"),
-            (r#"{"id":7,"value":"1}"#, "no JSON object"),
+            ("[1]", "not a JSON object"),
+            (r#"{"id":7,"value":1"#, "not a JSON object"),
+            (r#"{"id":7,"value":1,}"#, "not a JSON object"),
+            (r#"{"id":7,"value":}"#, "not a JSON object"),
+            (r#"{"id":7,"value":1}{"id":8,"value":1}"#, "not a JSON object"),
+            (r#"{id:7,"value":1}"#, "not a JSON object"),
+            (r#"{"id":7,"value":1]}"#, "not a JSON object"),
+            (r#"{"id":7,"value":"1}"#, "not a JSON object"),
             (r#"{"value":1}"#, "no \"id\""),
-            (r#"{"id":"7","value":1}"#, "\"id\" is no whole number"),
-            (r#"{"id":-1,"value":1}"#, "\"id\" is no whole number"),
-            (r#"{"id":7.5,"value":1}"#, "\"id\" is no whole number"),
+            (r#"{"id":"7","value":1}"#, "\"id\" is not a whole number"),
+            (r#"{"id":-1,"value":1}"#, "\"id\" is not a whole number"),
+            (r#"{"id":7.5,"value":1}"#, "\"id\" is not a whole number"),
             (r#"{"id":7}"#, "neither \"value\" nor \"error\""),
-            (r#"{"id":7,"value":true}"#, "\"value\" is no number"),
-            (r#"{"id":7,"value":[1]}"#, "\"value\" is no number"),
-            (r#"{"id":7,"value":"\"}"#, "no JSON object"),
+            (r#"{"id":7,"value":true}"#, "\"value\" is not a number"),
+            (r#"{"id":7,"value":[1]}"#, "\"value\" is not a number"),
+            (r#"{"id":7,"value":"\"}"#, "not a JSON object"),
         ] {
             assert_eq!(read_answer(line.as_bytes()).expect_err(line).to_string(), says, "{line}");
         }

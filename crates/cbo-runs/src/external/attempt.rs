@@ -12,7 +12,7 @@ pub struct Attempt {
     /// Seconds of the monotonic clock until the answer: since the point was handed over, or since the answer to the
     /// point before it where a worker had been given several.
     pub seconds: f64,
-    /// The end of what the program wrote to stderr meanwhile: at most 2000 bytes.
+    /// The end of what the program wrote to stderr in that time: at most 2000 bytes.
     pub stderr: String,
 }
 
@@ -27,14 +27,14 @@ pub enum Outcome {
     Timeout,
     /// It ended without an answer, in this way: "exit code 3", "signal 9", "exit code 0 without an answer".
     Died(String),
-    /// It answered something that is no number; the beginning of it.
+    /// It answered something that is not a number; the beginning of it.
     Garbage(String),
     /// It could not be started; why.
     NotStarted(String),
 }
 
 impl Outcome {
-    /// The outcome of a number that a program gave: NaN and -infinity are no values.
+    /// The outcome of a number that a program gave: NaN and -infinity are not values.
     pub fn of(value: f64) -> Self {
         if value.is_nan() {
             Self::NoValue("the value is NaN".into())

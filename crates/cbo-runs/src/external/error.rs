@@ -1,6 +1,6 @@
 //! What can be wrong with an external objective.
 
-/// Why points cannot be evaluated. That an evaluation fails is no error: see [`Outcome`](super::Outcome).
+/// Why points cannot be evaluated. A failed evaluation is not an error: see [`Outcome`](super::Outcome).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExternalError {
@@ -15,19 +15,19 @@ pub enum ExternalError {
         remedy: String,
     },
     /// The system refuses a thread or a pipe.
-    #[error("worker {worker} of {workers} cannot be started: {source}; use fewer workers")]
+    #[error("worker {worker} of {workers} cannot be started: {error}; use fewer workers")]
     Threads {
         /// The worker, from 1.
         worker: usize,
         /// How many were asked for.
         workers: usize,
         /// What the system says.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// [`kill_all`](super::kill_all) was called, or the caller has stopped the evaluation.
     #[error("the evaluation was stopped")]
     Stopped,
-    /// There is no such thing on this system.
+    /// Not available on this system.
     #[error("programs as objectives need a Unix system, such as Linux or macOS")]
     Unsupported,
 }

@@ -1,7 +1,7 @@
-//! Ends what the workers have started, should this program be killed before it can.
+//! Ends what the workers have started if this program is killed before it can do so.
 //!
 //! Workers themselves end with this program on Linux, but their children do not. A small shell reads which groups of
-//! processes there are. When its stdin ends, because this program is no more, it kills those that are left.
+//! processes there are. When its stdin ends, because this program has gone, it kills those that are left.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -51,7 +51,7 @@ impl Guard {
 
     fn tell(&self, sign: char, group: i32) {
         if let Some(mut stdin) = self.0.as_ref().and_then(|child| child.stdin.as_ref()) {
-            // One short write, which a pipe takes whole, so that several threads can tell.
+            // One short write, which a pipe takes whole, so that several threads can write.
             let _ = stdin.write_all(format!("{sign} {group}\n").as_bytes());
         }
     }

@@ -11,7 +11,7 @@ const CHUNK: usize = 1 << 16;
 /// What reading found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// Nothing for now.
     Nothing,
@@ -33,7 +33,7 @@ pub(super) fn read_some(from: &mut impl Read, into: &mut [u8]) -> Found {
     }
 }
 
-/// What has been read and not yet been taken.
+/// What has been read but not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     buffer: Vec<u8>,

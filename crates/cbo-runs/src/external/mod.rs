@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] is a command line and one of three protocols ([`Protocol`]). [`Workers`] evaluate points with it, several
 //! at once, and survive what programs do: they hang, crash, print nonsense, leave children behind. Each [`Attempt`] is
-//! told as it ends.
+//! reported as it ends.
 //!
 //! ```no_run
 //! use cbo_runs::external::{Job, Program, Protocol, Settings, Workers};

@@ -1,4 +1,4 @@
-//! A process an evaluation: the protocols args and json.
+//! One process per evaluation: the protocols args and json.
 
 use std::time::Instant;
 
@@ -106,7 +106,7 @@ fn evaluate(worker: &Worker, task: &Task, start: Instant, stderr: &mut Tail) -> 
     })
 }
 
-/// Reads stdout, so many times or until there is nothing.
+/// Reads stdout, at most this many times or until there is nothing.
 fn read(process: &mut Process, lines: &mut Lines, last: &mut LastLine, times: usize) {
     for _ in 0..times {
         let Some(stdout) = &mut process.stdout else { return };

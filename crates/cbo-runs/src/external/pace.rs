@@ -19,7 +19,7 @@ const SLOW: f64 = 1e-2;
 /// How quickly a worker answers.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Running mean of the seconds an answer.
+    /// Running mean of the seconds per answer.
     mean: f64,
     /// Answers in a row that were not slow.
     quick: usize,
@@ -44,7 +44,7 @@ impl Pace {
         (by_time as usize).min(1 + self.quick / 16).clamp(1, DEEPEST)
     }
 
-    /// How many more to give to a worker that holds so many: none until half are answered, so that they go out together.
+    /// How many more to give to a worker that holds this many: none until half are answered, so that they go out together.
     pub(super) fn room(&self, held: usize) -> usize {
         let depth = self.depth();
         if held <= depth / 2 { depth - held } else { 0 }

@@ -1,7 +1,7 @@
 //! A process that stays and evaluates point after point: the protocol jsonl.
 //!
-//! When something goes wrong, the oldest point that the process has is to blame: workers answer in order, as a rule. The
-//! others have not been looked at and go back to the queue, at no cost. The process is ended and replaced.
+//! When something goes wrong, the oldest point that the process has is to blame: workers usually answer in order. The
+//! others have not been started and go back to the queue, at no cost. The process is ended and replaced.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ struct Persistent<'a> {
     done: Vec<(Task, Attempt)>,
 }
 
-/// A running process and what goes on with it.
+/// A running process and its state.
 struct Live {
     process: Process,
     /// What is still to be written to it.
@@ -62,7 +62,7 @@ struct Live {
 
 /// What follows from a look at a process.
 enum Next {
-    /// To go on.
+    /// To continue.
     GoOn,
     /// To end, because that was asked for.
     Stop,
@@ -110,7 +110,7 @@ impl Persistent<'_> {
 
     /// Writes the requests for these points, to a new process if there is none.
     fn hand_over(&mut self, tasks: Vec<Task>) -> Option<()> {
-        // One that has ended while it had nothing to do is replaced at nobody's cost.
+        // One that has ended while it had nothing to do is replaced at no cost.
         self.live.take_if(|live| live.held.is_empty() && !live.process.is_alive());
         let live = match &mut self.live {
             Some(live) => live,
@@ -214,7 +214,7 @@ impl Persistent<'_> {
         live.read_stderr();
         self.read_answers(live)?;
         if found == Found::End {
-            // A last line may lack its end. One that breaks off is no fault of its own.
+            // A last line may lack its end. One that breaks off is not a separate fault.
             live.lines.fill(&mut &b"\n"[..]);
             let _ = self.read_answers(live);
             return Err(Fault::ClosedStdout);

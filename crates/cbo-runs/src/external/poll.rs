@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Makes reading from or writing to a stream return at once, ready or not.
 pub(super) fn never_block(stream: &impl AsRawFd) -> io::Result<()> {
     let fd = stream.as_raw_fd();
-    // SAFETY: the descriptor is open as long as `stream` is borrowed; these calls take and give flags only.
+    // SAFETY: the descriptor is open as long as `stream` is borrowed; these calls only take and give flags.
     let done = unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         if flags < 0 { flags } else { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }
@@ -37,7 +37,7 @@ pub(super) fn wait<const N: usize>(streams: [Option<(BorrowedFd<'_>, Until)>; N]
             };
             libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }
         }
-        // Descriptors below zero are passed over.
+        // Descriptors below zero are ignored.
         None => libc::pollfd { fd: -1, events: 0, revents: 0 },
     });
     // Rounded up, so that a deadline has passed when the wait is over.

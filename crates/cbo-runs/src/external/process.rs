@@ -1,7 +1,7 @@
-//! A process in a group of its own, of which nothing is left when it is ended.
+//! A process in its own process group, of which nothing is left when it is ended.
 //!
 //! A group of its own keeps Ctrl-C in a terminal away from it, and lets its children be ended with it. It is reaped only
-//! after its group was killed, because the number of the group may belong to others as soon as the process is reaped.
+//! after its group was killed, because the group's number may be reused as soon as the process is reaped.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use super::Program;
 use super::guard::Guard;
 use super::poll::{Bell, Until, never_block, wait};
 
-/// How often it is looked whether a process has ended, where the system does not tell.
+/// How often to check whether a process has ended, where the system does not say.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How often [`kill_all`] was called. Whoever starts a process holds it until the group is in the list.
@@ -25,7 +25,7 @@ static KILLS: RwLock<u64> = RwLock::new(0);
 static GROUPS: Mutex<Vec<libc::pid_t>> = Mutex::new(Vec::new());
 
 /// Ends every worker of this process and all its children at once, from any thread. Evaluations underway return
-/// [`Stopped`](super::ExternalError::Stopped); workers that are started later are not concerned.
+/// [`Stopped`](super::ExternalError::Stopped); workers that are started later are not affected.
 pub fn kill_all() {
     let mut kills = KILLS.write().unwrap_or_else(PoisonError::into_inner);
     *kills += 1;
@@ -37,7 +37,7 @@ fn kill_group(group: libc::pid_t) {
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// Allows to start processes until [`kill_all`] is called.
+/// Permission to start processes until [`kill_all`] is called.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Licence(u64);
 
@@ -135,7 +135,7 @@ impl Process {
         self.stderr.as_ref().map_or(Ok(()), never_block)
     }
 
-    /// Waits until there is something to do: to read, to write if that is wanted, or to bury. A stdin that the process
+    /// Waits until there is something to do: to read, to write if that is wanted, or to clean up. A stdin that the process
     /// has closed is always ready.
     pub(super) fn wait(&self, bell: &Bell, writes: bool, time: Option<Duration>) -> Ready {
         fn stream(stream: &Option<impl AsFd>, until: Until) -> Option<(BorrowedFd<'_>, Until)> {
@@ -153,7 +153,7 @@ impl Process {
         Ready { bell, stdin, stdout, stderr, exited: exited || (self.exit.is_none() && self.has_exited()) }
     }
 
-    /// Writes what there is room for, and takes it out of `bytes`; false if the process reads no more.
+    /// Writes what there is room for, and takes it out of `bytes`; false if the process no longer reads.
     pub(super) fn write(&mut self, bytes: &mut Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
@@ -240,12 +240,12 @@ pub(super) fn describe(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// Why a program could not be started, with what is behind the system's words.
+/// Why a program could not be started, with the reason behind the system's words.
 fn explain(error: &io::Error, program: &str) -> String {
     let hint = match error.raw_os_error() {
         Some(libc::E2BIG) => "; the point has too many coordinates for arguments, use protocol json",
         Some(libc::ENOENT) if Path::new(program).exists() => {
-            "; the interpreter that its first line names, or its loader, is not there"
+            "; the interpreter that its first line names, or its loader, is missing"
         }
         _ => "",
     };
@@ -262,7 +262,7 @@ fn end_with_parent(command: &mut Command) {
         if done != 0 {
             return Err(io::Error::last_os_error());
         }
-        // It may have ended before it could be said.
+        // The parent may have ended before this was set.
         if now as u32 == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     };
     // SAFETY: the closure allocates nothing and takes no locks.

@@ -1,4 +1,4 @@
-//! The command line of an external objective, and how it is spoken to.
+//! The command line of an external objective, and how to talk to it.
 
 use std::env;
 use std::fmt;
@@ -15,9 +15,9 @@ const PLACE: &str = "{x}";
 /// How a program gets a point and gives a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// A process an evaluation. The coordinates are arguments, in the place of `{x}`; the value is the last line of stdout.
+    /// One process per evaluation. The coordinates are arguments, in place of `{x}`; the value is the last line of stdout.
     Args,
-    /// A process an evaluation. The point is a JSON array on stdin; the value is the last line of stdout.
+    /// One process per evaluation. The point is a JSON array on stdin; the value is the last line of stdout.
     Json,
     /// Processes that stay. A line of JSON for each point, `{"id":7,"x":[0.5,-1.0]}`, and one for each answer,
     /// `{"id":7,"value":1.25}`.
@@ -53,7 +53,7 @@ impl FromStr for Protocol {
     }
 }
 
-/// A command line, taken apart as a shell does it, but run without a shell.
+/// A command line, split into words as a shell would, but run without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     text: String,
@@ -64,7 +64,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Takes a command line apart. Quotes and backslashes work as in a shell; variables, pipes and patterns do not.
+    /// Splits a command line into words. Quotes and backslashes work as in a shell; variables, pipes and patterns do not.
     pub fn parse(text: &str, protocol: Protocol) -> Result<Self, ExternalError> {
         let wrong = |remedy: &str| Err(ExternalError::command(text, remedy));
         if text.contains('\0') {
@@ -81,7 +81,7 @@ impl Program {
         }
         match (protocol, words.iter().any(|w| w.contains(PLACE))) {
             (Protocol::Args, false) => wrong(
-                "{x} is missing, which stands for the coordinates; write {x} where they belong, or use protocol json",
+                "{x} is missing, which stands for the coordinates; put it where they belong, or use protocol json",
             ),
             (Protocol::Json | Protocol::Jsonl, true) => Err(ExternalError::command(
                 text,
@@ -106,7 +106,7 @@ impl Program {
         &self.text
     }
 
-    /// How it is spoken to.
+    /// How to talk to it.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -125,14 +125,14 @@ impl Program {
             });
         };
         match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => wrong(format!("{name} is a folder; name a program in it")),
+            Ok(found) if found.is_dir() => wrong(format!("{name} is a folder; give a program in it")),
             Ok(found) if !is_executable(&found) => wrong(format!(
                 "{name} may not be executed; allow it with chmod +x {name}, or put its interpreter before it, such as \
                  python3 {name}"
             )),
             Ok(_) => match interpreter(&path).filter(|interpreter| !interpreter.exists()) {
                 Some(missing) => wrong(format!(
-                    "the first line of {name} asks for {}, which is not there; install it, or change that line",
+                    "the first line of {name} asks for {}, which does not exist; install it, or change that line",
                     missing.display()
                 )),
                 None => Ok(()),
@@ -197,7 +197,7 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
     fs::File::open(script).ok()?.take(256).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?;
-    // A relative one depends on where the program runs; then starting it tells.
+    // A relative one depends on where the program runs; starting it will show.
     line.split_whitespace().next().map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
@@ -285,7 +285,7 @@ mod tests {
             ("good", "#!/bin/sh\necho 1\n", None),
             ("plain", "echo 1\n", None),
             ("env", "#! /usr/bin/env no-such-thing\n", None),
-            ("bad", "#!/no/such/interpreter -x\n", Some("asks for /no/such/interpreter, which is not there")),
+            ("bad", "#!/no/such/interpreter -x\n", Some("asks for /no/such/interpreter, which does not exist")),
         ] {
             let path = folder.path().join(name);
             fs::write(&path, text).expect("a script");

@@ -19,7 +19,7 @@ impl Task {
         Self { job: job.index, x: job.x.clone(), attempt: job.attempt.max(1) }
     }
 
-    /// What the attempt came to.
+    /// What came of the attempt.
     pub(super) fn finished(&self, outcome: Outcome, seconds: f64, stderr: String) -> Attempt {
         Attempt { job: self.job, attempt: self.attempt, outcome, seconds, stderr }
     }
@@ -38,14 +38,14 @@ pub(super) enum Report {
 #[derive(Debug)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// One a worker.
+    /// One per worker.
     buttons: Vec<Button>,
 }
 
 #[derive(Debug)]
 struct State {
     tasks: VecDeque<Task>,
-    /// Which workers sleep until they are rung.
+    /// Which workers sleep until their bell rings.
     asleep: Vec<bool>,
     stopping: bool,
 }
@@ -67,7 +67,7 @@ impl Queue {
         self.wake(&mut state);
     }
 
-    /// Puts points back that a worker has not come to.
+    /// Puts back points that a worker has not started.
     pub(super) fn give_back(&self, tasks: impl DoubleEndedIterator<Item = Task>) {
         let mut state = self.state();
         tasks.rev().for_each(|task| state.tasks.push_front(task));

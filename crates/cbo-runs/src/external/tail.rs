@@ -43,7 +43,7 @@ impl Tail {
         }
         let inner = |b: &&u8| **b & 0xc0 == 0x80;
         let cut = if self.bytes.len() == KEPT { self.bytes.iter().take(3).take_while(inner).count() } else { 0 };
-        // What is no text grows when it is made one.
+        // What is not text grows when it is made text.
         let text = String::from_utf8_lossy(&self.bytes[cut..]);
         let start = (text.len().saturating_sub(KEPT)..).find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         let text = text[start..].to_string();

@@ -33,7 +33,7 @@ impl Workers {
     }
 
     /// Evaluates all jobs, several at once, and returns when each has had its last attempt: one that came to an answer,
-    /// or the last of the retries. At least one is made of each, also if the job says that many have been.
+    /// or the last of the retries. Each gets at least one attempt, even if the job says that many have been made.
     ///
     /// `finished` is told of each attempt as it ends, on this thread. If it breaks off, workers that are busy are ended,
     /// and the evaluation returns [`ExternalError::Stopped`]; another one may follow.
@@ -92,7 +92,7 @@ impl Crew {
     fn start(settings: &Settings, licence: Licence) -> Result<Self, ExternalError> {
         let refused = |number: usize| {
             let workers = settings.workers;
-            move |source: io::Error| ExternalError::Threads { worker: number + 1, workers, source }
+            move |error: io::Error| ExternalError::Threads { worker: number + 1, workers, error }
         };
         let (mut bells, mut buttons) = (Vec::new(), Vec::new());
         for number in 0..settings.workers {
@@ -157,7 +157,7 @@ impl Worker {
         let _ = self.reports.send(Report::Finished(attempts));
     }
 
-    /// Waits a little after so many failures to start a program in a row, longer with each, 100 milliseconds at most.
+    /// Waits a little after this many failed starts in a row, longer with each, at most 100 milliseconds.
     pub(super) fn back_off(&self, failures: u32) {
         if failures > 0 {
             let pause = Duration::from_millis(5 << (failures - 1).min(5));

@@ -1,4 +1,4 @@
-//! The SQLite file: how it is made, recognised and refused.
+//! The SQLite file: how it is created, recognised and refused.
 
 use super::StoreError;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
@@ -31,14 +31,14 @@ CREATE TABLE evaluations(
     stderr TEXT NOT NULL     -- the end of what the program wrote there meanwhile
 );";
 
-/// Opens the store for writing, or makes it.
+/// Opens the store for writing, or creates it.
 pub fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     check_kind(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |e: Error| told(path, "opened", &e);
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
-    // An empty file is what is left if the program was killed right after making it.
+    // An empty file is what is left if the program was killed right after creating it.
     if is_blank(&connection).map_err(failed)? {
         make(&connection).map_err(|e| told(path, "written", &e))?;
     }
@@ -61,13 +61,13 @@ pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
     }
     check_kind(path)?;
     let failed = |e: Error| told(path, "opened", &e);
-    // Not opened read-only, so that SQLite takes away its side files when the last one closes; where the file is
+    // Not opened read-only, so that SQLite removes its side files when the last one closes; where the file is
     // write-protected, SQLite opens it read-only by itself.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     let denied = |e: &Error| matches!(code(e), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
     if has_no_log(path) && is_blank(&connection).is_err_and(|e| denied(&e)) {
-        // On a read-only disk SQLite cannot make the index of its log; where there is no log, none is needed.
+        // On a read-only disk SQLite cannot create the index of its log; where there is no log, none is needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         connection = Connection::open_with_flags(immutable(path), flags).map_err(failed)?;
     }
@@ -99,11 +99,11 @@ fn immutable(path: &Path) -> String {
     address + "?immutable=1"
 }
 
-/// Only files, and none that SQLite would take for an empty one and write over. Their content is SQLite's to look at: a
-/// second handle, once closed, would take away its locks.
+/// Only files, and none that SQLite would take for an empty one and overwrite. Only SQLite looks at their content: a
+/// second handle, once closed, would release its locks.
 fn check_kind(path: &Path) -> Result<(), StoreError> {
     let reason = match std::fs::metadata(path) {
-        Ok(there) if !there.is_file() => "it is there and is no file",
+        Ok(there) if !there.is_file() => "it exists and is not a file",
         Ok(there) if (1..SMALLEST).contains(&there.len()) => "it is too short for a SQLite database",
         _ => return Ok(()),
     };
@@ -141,7 +141,7 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// SQLite fills up a last page that is cut off with zeros and is content; with a log beside it, it may be right to.
+/// SQLite silently fills up a truncated last page with zeros; with a log beside it, that may be right.
 fn check_length(path: &Path, page: i64) -> Result<(), StoreError> {
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
     if has_no_log(path) && !bytes.is_multiple_of(page.unsigned_abs().max(1)) {

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// A point as JSON that reads back to the same bits: `[0.5,-1.0]`. What JSON has no number for is a string.
+/// A point as JSON that reads back to the same bits: `[0.5,-1.0]`. Values that JSON cannot write as numbers are strings.
 pub fn to_text(x: &[f64]) -> String {
     let number = |v: &f64| match *v {
         v if v.is_finite() => format!("{v:?}"),

@@ -1,4 +1,4 @@
-//! Reading a store, also while a run writes to it.
+//! Reading a store, even while a run writes to it.
 
 use super::{Counts, StoreError, file, point};
 use crate::external::Outcome;
@@ -20,7 +20,7 @@ pub struct Row {
     pub seconds: f64,
     /// When it was finished: ISO time, UTC.
     pub finished: String,
-    /// The end of what the program wrote to stderr meanwhile.
+    /// The end of what the program wrote to stderr in that time.
     pub stderr: String,
 }
 
@@ -29,7 +29,7 @@ pub struct Row {
 pub struct Summary {
     /// Attempts by status, and the time they took together.
     pub counts: Counts,
-    /// Points that were tried, once or more often.
+    /// Points that were tried at least once.
     pub points: u64,
     /// The first row with the least value.
     pub best: Option<Row>,
@@ -177,7 +177,8 @@ fn to_row(row: &rusqlite::Row<'_>, path: &Path) -> Result<Row, StoreError> {
     let value: Option<f64> = row.get(2).map_err(odd)?;
     Ok(Row {
         id,
-        point: point::from_text(&point).ok_or_else(|| wrong(format!("the point `{point}` is no list of numbers")))?,
+        point: point::from_text(&point)
+            .ok_or_else(|| wrong(format!("the point `{point}` is not a list of numbers")))?,
         attempt: row.get(6).map_err(odd)?,
         outcome: Outcome::from_parts(&status, value, &message)
             .ok_or_else(|| wrong(format!("status `{status}` with value {value:?}")))?,

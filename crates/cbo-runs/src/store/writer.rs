@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, OnceLock};
 
-/// Rows in a transaction at most, so that readers see news and the log of the database stays short.
+/// Rows in a transaction at most, so that readers see new rows and the log of the database stays short.
 const GROUP: usize = 4096;
 
 const INSERT: &str = "INSERT INTO evaluations(point, value, status, message, seconds, attempt, finished, stderr) \
@@ -20,7 +20,7 @@ pub enum Message {
     Flush(SyncSender<()>),
 }
 
-/// The only one that writes to the file.
+/// The only writer of the file.
 pub struct Writer {
     pub connection: Connection,
     pub path: PathBuf,
@@ -66,7 +66,7 @@ impl Writer {
                 Message::Row(row) => row,
                 Message::Flush(done) => {
                     flushed.push(done);
-                    break; // nobody who waits should wait for rows that come later
+                    break; // nobody should have to wait for rows that come later
                 }
             };
             let value = row.outcome.value();

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Number of coordinates of the runs whose states are read.
 pub const DIM: usize = 3;
 
-/// A message is one line of bearable length, and nothing in it moves a terminal's cursor.
+/// A message is one line of reasonable length, and nothing in it moves a terminal's cursor.
 fn refused(error: &dyn std::error::Error) -> bool {
     let message = error.to_string();
     assert!(!message.is_empty() && message.chars().count() < 600, "{message}");
@@ -20,7 +20,7 @@ fn refused(error: &dyn std::error::Error) -> bool {
     false
 }
 
-/// What is read is written as the same again; accepted if the engine can go on from it too.
+/// What is read is written as the same again; accepted if the engine can also resume from it.
 pub fn checkpoint(bytes: &[u8]) -> bool {
     let read = match Checkpoint::from_bytes(bytes) {
         Err(error) => return refused(&error),
@@ -33,7 +33,7 @@ pub fn checkpoint(bytes: &[u8]) -> bool {
     state(&read.state)
 }
 
-/// The engine refuses a state or goes on from it, the same way however often it is saved and loaded.
+/// The engine refuses a state or resumes from it, the same way however often it is saved and loaded.
 pub fn state(bytes: &[u8]) -> bool {
     let accepted = configs().map(|config| goes_on::<f64>(&config, bytes) | goes_on::<f32>(&config, bytes));
     accepted.contains(&true)
@@ -122,14 +122,14 @@ fn timeless(state: &[u8]) -> (&[u8], &[u8]) {
     (&state[..48], &state[56..state.len() - 4])
 }
 
-/// Puts the checksum at the end of a state right: otherwise hardly any change would get past it.
+/// Corrects the checksum at the end of a state: otherwise hardly any change would get past it.
 pub fn seal_state(bytes: &mut [u8]) {
     if let Some((body, sum)) = bytes.split_last_chunk_mut() {
         *sum = crc32fast::hash(body).to_le_bytes();
     }
 }
 
-/// Puts the checksums of a checkpoint and of the state in it right.
+/// Corrects the checksums of a checkpoint and of the state in it.
 pub fn seal_checkpoint(bytes: &mut [u8]) {
     for (name, contents) in sections(bytes) {
         if &bytes[name] == b"state" {

@@ -98,7 +98,7 @@ fn ctrl_c_does_not_reach_them() {
     }
 }
 
-/// Plays the program that is killed in the next test.
+/// Acts as the program that is killed in the next test.
 #[test]
 #[ignore = "started by the next test"]
 fn a_program_with_a_worker() {

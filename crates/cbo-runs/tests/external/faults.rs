@@ -1,4 +1,4 @@
-//! What persistent workers do wrong, and what is made of it.
+//! What persistent workers do wrong, and what comes of it.
 
 use std::fs;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::support::{
     bash_worker, evaluate, evaluate_with, is_there, jobs, number_in, of, quoted, runs, settings, soon, values,
 };
 
-/// Twenty points with two workers. The worker runs `fault` the first time that it gets the point 5; else it answers.
-/// Every point must get its value, and none but the point 5 may need a second attempt. Gives the attempts of the point 5.
+/// Twenty points with two workers. The worker runs `fault` the first time it gets the point 5; otherwise it answers.
+/// Every point must get its value, and only the point 5 may need a second attempt. Returns the attempts of the point 5.
 fn first_attempt_fails(fault: &str) -> Vec<Attempt> {
     let worker = bash_worker(&format!("if [[ $x == 5.0 ]] && once; then {fault}\n fi; answer \"$x\""));
     // Long enough for a busy machine; only what hangs waits for it.
@@ -28,7 +28,7 @@ fn outcomes(attempts: &[Attempt]) -> Vec<(u32, Outcome)> {
     attempts.iter().map(|a| (a.attempt, a.outcome.clone())).collect()
 }
 
-/// The first attempt comes to this, the second to the value.
+/// The first attempt has this outcome, the second the value.
 #[track_caller]
 fn fails_with(fault: &str, outcome: Outcome) {
     let attempts = first_attempt_fails(fault);
@@ -86,7 +86,7 @@ fn a_worker_does_not_read() {
 
 #[test]
 fn a_worker_prints_garbage() {
-    fails_with("echo hello", Outcome::Garbage("no JSON object: hello".into()));
+    fails_with("echo hello", Outcome::Garbage("not a JSON object: hello".into()));
     fails_with("echo '{\"value\":1}'", Outcome::Garbage("no \"id\": {\"value\":1}".into()));
     fails_with("id=9999; answer 1", Outcome::Garbage("an answer to the point 9999, which was not asked for".into()));
     let endless = &outcomes(&first_attempt_fails("head -c 3000000 /dev/zero | tr '\\0' x"))[0].1;

@@ -13,11 +13,11 @@ pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers")
 }
 
-/// Whether a program is there; says so if it is not.
+/// Whether a program is installed; says so if it is not.
 pub fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
-        println!("left out: there is no {program}");
+        println!("skipped: there is no {program}");
     }
     found
 }
@@ -72,7 +72,7 @@ pub struct BashWorker {
 }
 
 /// A worker that runs `body` for each point. In it, `$id` is the id, `$x` the first coordinate as it is written (`5.0`),
-/// `$folder` a folder; `answer VALUE` answers; `once` is true the first time only, in all processes together.
+/// `$folder` a folder; `answer VALUE` answers; `once` is true only the first time, over all processes.
 pub fn bash_worker(body: &str) -> BashWorker {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("worker.sh");
@@ -92,7 +92,7 @@ pub fn bash_worker(body: &str) -> BashWorker {
     BashWorker { folder, settings }
 }
 
-/// Waits until something is so, for 20 seconds at most.
+/// Waits until a condition holds, for at most 20 seconds.
 pub fn soon(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -108,7 +108,7 @@ pub fn number_in(file: &Path) -> u32 {
     read().expect("a line").trim().parse().expect("a number")
 }
 
-/// Whether a process runs. One that has ended but was not buried does not run.
+/// Whether a process runs. One that has ended but was not reaped does not run.
 pub fn runs(pid: u32) -> bool {
     let ps = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output();
     let state = match fs::read_to_string(format!("/proc/{pid}/stat")) {

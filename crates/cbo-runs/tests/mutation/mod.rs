@@ -100,7 +100,7 @@ impl Random {
         text.splice(start..end, self.of(pieces).bytes());
     }
 
-    /// Puts one of `numbers` into a text, in the place of one that is there.
+    /// Puts one of `numbers` into a text, in place of an existing one.
     pub fn replace_number(&mut self, numbers: &[&str], text: &mut Vec<u8>) {
         let is_digit = |place: usize| text.get(place).is_some_and(u8::is_ascii_digit);
         let begins = |place: &usize| is_digit(*place) && !(*place > 0 && is_digit(place - 1));

@@ -106,7 +106,18 @@ mod sealed {
 
 /// The precision of a run: `f32` or `f64`, nothing else.
 pub trait Scalar:
-    sealed::Sealed + Copy + Default + Debug + Display + LowerExp + PartialEq + PartialOrd + Send + Sync + 'static
+    sealed::Sealed
+    + crate::backend::Kernels
+    + Copy
+    + Default
+    + Debug
+    + Display
+    + LowerExp
+    + PartialEq
+    + PartialOrd
+    + Send
+    + Sync
+    + 'static
 {
     /// "f32" or "f64".
     const NAME: &'static str;

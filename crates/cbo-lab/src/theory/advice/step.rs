@@ -26,12 +26,12 @@ pub fn time_step(config: &CboConfig) -> Sentence {
 
 pub fn mean_square(config: &CboConfig, dim: usize, factor: f64) -> Sentence {
     let edge = match config.largest_stable_sigma(dim) {
-        Some(f64::INFINITY) => "it is so for every sigma".to_string(),
+        Some(f64::INFINITY) => "it is stable for every sigma".to_string(),
         Some(sigma) => format!("it is stable for sigma below {}", number(sigma)),
         None => "no sigma makes it stable, because lambda dt >= 2; take a smaller dt".to_string(),
     };
     let by = if factor.is_finite() {
-        // Six decimals, for a factor of a small step is near 1.
+        // Six decimals, because the factor of a small step is near 1.
         if (1e-3..1e7).contains(&factor) { format!("by {factor:.6}") } else { format!("by {}", number(factor)) }
     } else {
         "by more than a number can hold".to_string()
@@ -78,12 +78,12 @@ pub fn almost_surely(config: &CboConfig, dim: usize, stable: bool) -> Sentence {
     sentence("almost surely", contracts, text)
 }
 
-/// How fast, per unit of time; where steps are so long or so short that this says nothing, per step.
+/// How fast, per unit of time; or per step, where steps are so long or so short that this says nothing.
 fn pace(log_factor: f64, dt: f64) -> String {
     let exponent = log_factor / dt;
     if (1e-3..1e7).contains(&exponent.abs()) {
         format!("like exp({} t)", number(exponent))
     } else {
-        format!("by a factor of exp({}) a step", number(log_factor))
+        format!("by a factor of exp({}) per step", number(log_factor))
     }
 }

@@ -3,7 +3,7 @@
 use crate::nn::shape::Shape;
 use crate::nn::statistics::{EPSILON, Statistics};
 
-/// `scale x + offset`, one pair a channel; the scales are positive.
+/// `scale x + offset`, one pair per channel; the scales are positive.
 #[derive(Clone, Debug)]
 pub struct Affine {
     pub scale: Vec<f64>,
@@ -15,7 +15,7 @@ impl Affine {
         Self { scale: vec![1.0; shape.channels()], offset: vec![0.0; shape.channels()] }
     }
 
-    /// For values that were stored less their channels' shifts, which move from the sums into the offset.
+    /// For values that were stored minus their channels' shifts, which move from the sums into the offset.
     pub fn unshift(sums: &mut [Sums]) -> Self {
         let offset = sums.iter_mut().map(|s| f64::from(std::mem::take(&mut s.shift))).collect();
         Self { scale: vec![1.0; sums.len()], offset }
@@ -45,7 +45,7 @@ impl Affine {
     }
 }
 
-/// Sums over the values of one channel, each less a shift that keeps them small: a channel that is the same for all images
+/// Sums over the values of one channel, each minus a shift that keeps them small: a channel that is the same for all images
 /// becomes exactly zero, which normalisation then cannot blow up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {

@@ -11,7 +11,7 @@ use crate::nn::shape::Shape;
 use crate::nn::statistics::Statistics;
 use cbo::simd::{self, InstructionSet};
 
-/// Some layers in a row that are one pass over memory; each of them may be missing, in this order.
+/// Some consecutive layers, done in one pass over memory; in this order, and each may be missing.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The convolution or dense layer.
@@ -21,11 +21,11 @@ pub struct Block {
     norm: Option<usize>,
     /// Side of the pool's squares; 1 for none.
     pool: usize,
-    /// The number of the batch-norm layer behind the pool.
+    /// The number of the batch-norm layer after the pool.
     norm_after: Option<usize>,
     /// The shape before the pool.
     full: Shape,
-    /// The shape behind it.
+    /// The shape after it.
     pub pooled: Shape,
 }
 
@@ -103,7 +103,7 @@ pub struct Pass<'a> {
     pub set: InstructionSet,
     pub block: &'a Block,
     pub batch: &'a Batch,
-    /// Whether the block's input are the pixels.
+    /// Whether the block's input is the pixels.
     pub first: bool,
     pub parameters: &'a [f32],
     /// Room for weights.
@@ -114,7 +114,7 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Takes `input`, whose values still wait for `affine`, to `output`, whose values then do.
+    /// Takes `input`, to which `affine` is still to be applied, to `output`, to which the new `affine` then is.
     pub fn run(mut self, input: &[f32], output: &mut [f32], affine: &mut Affine) -> Result<(), ForwardError> {
         let block = self.block;
         let mut sums = vec![Sums::default(); block.full.channels()];

@@ -47,7 +47,7 @@ pub struct Maps<'a> {
     pub weights: &'a [f32],
     pub biases: &'a [f32],
     pub after: After,
-    /// The maps, one after the other, each less its shift.
+    /// The maps, one after the other, each minus its shift.
     pub output: &'a mut [f32],
     /// The shift of each map, and its sums, added to.
     pub sums: &'a mut [Sums],
@@ -222,7 +222,7 @@ impl Kernel<f32> for ChannelSums<'_> {
         let zero = V::splat(0.0);
         let shift = V::splat(self.sums.shift);
         let in_use = lanes_in_use::<V>(self.used + LANES - self.lanes);
-        // Some pixels at a time, so that rounding does not add up.
+        // Some pixels at a time, so that rounding does not accumulate.
         for pixels in self.values.chunks(16 * self.lanes) {
             let (mut sum, mut squares) = ([zero; VECTORS], [zero; VECTORS]);
             for pixel in pixels.chunks_exact(self.lanes) {

@@ -1,4 +1,4 @@
-//! The loss behind the last layer: mean cross-entropy, and the answers.
+//! The loss after the last layer: mean cross-entropy, and the answers.
 
 use super::affine::Affine;
 use super::batch::{Batch, LANES, Tile};
@@ -22,7 +22,7 @@ impl Outcome {
     }
 }
 
-/// Loss and answers from the last layer's values, whose affine map still waits.
+/// Loss and answers from the last layer's values, whose affine map is still to be applied.
 pub fn judge(
     set: InstructionSet,
     values: &[f32],

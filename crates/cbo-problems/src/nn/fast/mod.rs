@@ -1,10 +1,10 @@
-//! The fast forward pass: one data batch, many parameter vectors, single precision, a SIMD lane an image.
+//! The fast forward pass: one data batch, many parameter vectors, single precision, one SIMD lane per image.
 //!
 //! Images lie side by side in the lanes ([`Batch`]), so that every multiplication serves 16 images and nothing is ever
 //! shuffled. A network is cut into blocks `linear, relu, bn, pool, bn`, each of which is one pass over memory:
 //!
-//! - batch normalisation is never carried out: a positive scale and an offset a channel wait until the next linear layer
-//!   takes them into its weights. They pass a maximum unharmed, so the pool comes first;
+//! - batch normalisation is never carried out: a positive scale and an offset per channel wait until the next linear layer
+//!   takes them into its weights. A maximum does not affect them, so the pool comes first;
 //! - pixels that are zero in all images of a tile are left out of the first layer: `x + w 0 = x`.
 //!
 //! Everything is a sum in a fixed order, so the result does not depend on threads or on the instruction set.
@@ -66,7 +66,7 @@ impl Workspace {
         &self.statistics
     }
 
-    /// The class with the greatest logit of each image of the last evaluation; none if a logit is NaN.
+    /// The class with the greatest logit for each image of the last evaluation; none if a logit is NaN.
     pub fn predictions(&self) -> &[Option<u8>] {
         &self.predictions
     }
@@ -137,7 +137,7 @@ impl Evaluator {
             pass.run(source, &mut output[..needed], &mut affine)?;
             std::mem::swap(input, output);
         }
-        // Sums that overflowed; a variance without bounds would make all answers alike, and the loss harmless.
+        // Sums that overflowed; a variance without bounds would make all answers the same, and the loss harmless.
         if self.network.check_statistics(statistics).is_err() {
             return Ok(failed(batch, predictions));
         }

@@ -8,7 +8,7 @@ use super::super::error::{ForwardError, NetworkError};
 #[non_exhaustive]
 pub enum ModelError {
     /// Parameters or statistics that do not fit the network.
-    #[error("the parts of the model do not fit: {0}")]
+    #[error("the parts of the model do not fit")]
     Parts(#[from] ForwardError),
     /// A parameter that is infinite or not a number.
     #[error("the model cannot be written: parameter {index} is {value}; it must be finite")]
@@ -24,16 +24,16 @@ pub enum ModelError {
         /// The key.
         key: String,
     },
-    /// Bytes that are no safetensors file, or not all of it.
-    #[error("`{file}` is not a whole safetensors file: {reason}; give a model that `cbo mnist train` wrote")]
+    /// Bytes that are not a safetensors file, or not all of one.
+    #[error("`{file}` is not a whole safetensors file: {reason}; give a model that cbo wrote")]
     Format {
         /// The file.
         file: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// Metadata that are not there.
-    #[error("`{file}` has no `{key}` in its metadata; give a model that `cbo mnist train` wrote")]
+    /// Missing metadata.
+    #[error("`{file}` has no `{key}` in its metadata; give a model that cbo wrote")]
     NoMetadata {
         /// The file.
         file: String,

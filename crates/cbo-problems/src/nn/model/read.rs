@@ -1,4 +1,4 @@
-//! Reading a model: nothing in the bytes is believed before it is checked.
+//! Reading a model: nothing in the bytes is trusted before it is checked.
 
 use super::super::network::Network;
 use super::super::shape::Shape;
@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
         Ok(numbers)
     }
 
-    /// A tensor without a place would be ignored, and a model is more likely mistaken than talkative.
+    /// A tensor that the network does not have is more likely a mistake than something to ignore.
     fn no_tensors_but(&self, known: &BTreeSet<String>) -> Result<(), ModelError> {
         let mut names = self.tensors.names();
         names.sort_unstable();
@@ -161,8 +161,8 @@ fn input(text: &str) -> Option<Shape> {
     Some(Shape::Maps { maps: number(maps)?, height: number(height)?, width: number(width)? })
 }
 
-/// A number in the header, outside of its texts, that is greater than the number of bytes; no length and no offset can
-/// be. The reader of the format adds such numbers without care, and an overflow would end a debug build.
+/// A number in the header, outside its texts, that is greater than the number of bytes, as no length or offset can
+/// be. The reader of the format adds such numbers without checking, and an overflow would end a debug build.
 fn number_beyond(bytes: &[u8]) -> Option<String> {
     let (length, rest) = bytes.split_first_chunk()?;
     let end = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -188,7 +188,7 @@ fn number_beyond(bytes: &[u8]) -> Option<String> {
     None
 }
 
-/// What the reader of the format says, in the words of a user.
+/// What the reader of the format says, in words for a user.
 fn reason(error: SafeTensorError, length: usize) -> String {
     match error {
         SafeTensorError::HeaderTooSmall => format!("it has {length} bytes, too few for a header"),

@@ -2,10 +2,10 @@
 //!
 //! Noise depends on where it is used, not on when it was drawn, so nothing changes but the time that the move takes.
 
+use super::tiles::{TILE, tile_rows};
 use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream, scratch_len};
 use crate::simd::Scalar;
-use crate::step::{TILE, draw, tile_rows};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ const NONE: u64 = u64::MAX;
 
 /// The normals of a move, tile by tile.
 #[derive(Debug)]
-pub(crate) struct Ahead<T> {
+pub struct Ahead<T> {
     seed: u64,
     dim: usize,
     particles: usize,
@@ -37,7 +37,7 @@ struct Tile<T> {
 
 impl<T: Scalar> Ahead<T> {
     /// Room for the normals of a swarm, or nothing if it is too large for that.
-    pub fn new(seed: u64, dim: usize, particles: usize) -> Option<Arc<Self>> {
+    pub(crate) fn new(seed: u64, dim: usize, particles: usize) -> Option<Arc<Self>> {
         if dim > TILE || particles * dim > MOST {
             return None;
         }
@@ -48,7 +48,7 @@ impl<T: Scalar> Ahead<T> {
     }
 
     /// Lets all threads of the pool but one draw the normals of `step`.
-    pub fn begin(self: &Arc<Self>, step: u64, pool: &rayon::ThreadPool) {
+    pub(crate) fn begin(self: &Arc<Self>, step: u64, pool: &rayon::ThreadPool) {
         self.next.store(0, Ordering::SeqCst);
         self.step.store(step, Ordering::SeqCst);
         for _ in 1..pool.current_num_threads() {
@@ -58,13 +58,13 @@ impl<T: Scalar> Ahead<T> {
     }
 
     /// Nothing more is drawn: what is missing is drawn by whoever needs it. Tells whether most of it is there.
-    pub fn end(&self) -> bool {
+    pub(crate) fn end(&self) -> bool {
         self.step.store(NONE, Ordering::SeqCst);
         2 * self.next.load(Ordering::SeqCst) > self.tiles.len()
     }
 
     /// The normals of the tile that begins with particle `first`, if those of `step` were drawn.
-    pub fn drawn(&self, first: usize, step: u64) -> Option<Drawn<'_, T>> {
+    pub(crate) fn drawn(&self, first: usize, step: u64) -> Option<Drawn<'_, T>> {
         let tile = self.tiles.get(first / tile_rows(self.dim))?.lock().unwrap_or_else(PoisonError::into_inner);
         (tile.step == step).then_some(Drawn(tile))
     }
@@ -78,7 +78,7 @@ impl<T: Scalar> Ahead<T> {
             let mut tile = tile.lock().unwrap_or_else(PoisonError::into_inner);
             let first = index * rows;
             tile.step = NONE;
-            draw(noise, first, rows.min(self.particles - first), self.dim, &mut tile.normals);
+            T::draw(noise, first, rows.min(self.particles - first), self.dim, &mut tile.normals);
             tile.step = step;
         }
     }
@@ -98,6 +98,7 @@ impl<T> Drawn<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Kernels;
 
     fn wait_until_drawn(ahead: &Ahead<f64>, step: u64) {
         for index in 0..ahead.tiles.len() {
@@ -120,7 +121,7 @@ mod tests {
             let mut expected = vec![0.0; scratch_len(rows, dim)];
             for first in (0..particles).step_by(rows) {
                 let count = rows.min(particles - first);
-                draw(Noise::new(7, Stream::Diffusion, step), first, count, dim, &mut expected);
+                f64::draw(Noise::new(7, Stream::Diffusion, step), first, count, dim, &mut expected);
                 assert!(ahead.drawn(first, step + 1).is_none());
                 let mut drawn = ahead.drawn(first, step).unwrap();
                 assert_eq!(drawn.normals()[..count * dim], expected[..count * dim]);

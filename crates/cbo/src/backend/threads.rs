@@ -1,9 +1,10 @@
 //! Threads as an argument: the same blocks of particles, worked off by one thread or by many.
 
+use super::tiles::Scratch;
 use crate::consensus::Partial;
+use crate::population::Columns;
 use crate::report::SolveError;
 use crate::simd::Scalar;
-use crate::step::Scratch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Coordinates below which a pass is not worth waking threads for.
@@ -28,40 +29,61 @@ impl Effort {
     }
 }
 
-/// Consecutive particles with what belongs to them; `energies` and `partials` may be empty where a pass has no use for them.
+/// Consecutive particles with what belongs to them. Columns for which a pass has no use are empty.
 pub(crate) struct Blocks<'a, T> {
     /// The first particle.
     pub first: usize,
-    /// Positions, `dim` numbers a particle.
+    /// Positions, `dim` numbers per particle.
     pub rows: &'a mut [T],
-    /// One energy a particle.
+    /// One energy per particle.
     pub energies: &'a mut [T],
-    /// One partial sum a block.
-    pub partials: &'a mut [Partial],
+    /// What each particle remembers: a point, and its energy.
+    pub points: &'a mut [T],
+    pub values: &'a mut [T],
+    /// One sum per block.
+    pub sums: &'a mut [Partial],
     /// Particles in a block; the last may have fewer.
-    pub block_rows: usize,
+    block_rows: usize,
     /// Coordinates of a particle.
-    pub dim: usize,
+    dim: usize,
 }
 
 impl<'a, T> Blocks<'a, T> {
+    /// The particles with these columns, in blocks of `block_rows`.
+    pub fn of(columns: Columns<'a, T>, sums: &'a mut [Partial], block_rows: usize, dim: usize) -> Self {
+        let Columns { rows, energies, points, values } = columns;
+        Self { first: 0, rows, energies, points, values, sums, block_rows, dim }
+    }
+
+    /// The points of a round of evaluations, and the place of their energies.
+    pub fn asked(&mut self, round: usize) -> (&[T], &mut [T]) {
+        if round == 0 { (self.rows, self.energies) } else { (self.points, self.values) }
+    }
+
     fn count(&self) -> usize {
         (self.rows.len() / self.dim).div_ceil(self.block_rows)
     }
 
     fn split_at(self, blocks: usize) -> (Self, Self) {
+        fn cut<T>(column: &mut [T], at: usize) -> (&mut [T], &mut [T]) {
+            column.split_at_mut(at.min(column.len()))
+        }
         let particles = blocks * self.block_rows;
-        let (rows, more_rows) = self.rows.split_at_mut((particles * self.dim).min(self.rows.len()));
-        let (energies, more_energies) = self.energies.split_at_mut(particles.min(self.energies.len()));
-        let (partials, more_partials) = self.partials.split_at_mut(blocks.min(self.partials.len()));
         let Self { first, block_rows, dim, .. } = self;
+        let (rows, more_rows) = cut(self.rows, particles * dim);
+        let (energies, more_energies) = cut(self.energies, particles);
+        let (points, more_points) = cut(self.points, particles * dim);
+        let (values, more_values) = cut(self.values, particles);
+        let (sums, more_sums) = cut(self.sums, blocks);
         (
-            Self { first, rows, energies, partials, block_rows, dim },
+            Self { first, rows, energies, points, values, sums, block_rows, dim },
             Self {
                 first: first + particles,
                 rows: more_rows,
                 energies: more_energies,
-                partials: more_partials,
+                points: more_points,
+                values: more_values,
+                sums: more_sums,
                 block_rows,
                 dim,
             },
@@ -77,13 +99,12 @@ pub(crate) struct Crew<T> {
 }
 
 impl<T: Scalar> Crew<T> {
-    /// `threads` threads, or one a core if 0. A run whose `largest` pass has few coordinates gets one, unless `costly`.
+    /// `threads` threads, or one per core if 0. A run whose `largest` pass has few coordinates gets one, unless `costly`.
     pub fn new(
         threads: usize,
-        dim: usize,
-        block_rows: usize,
         costly: bool,
         largest: usize,
+        scratch: impl Fn() -> Scratch<T>,
     ) -> Result<Self, SolveError> {
         let wanted = if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };
         let count = if costly || largest >= WORTH_THREADS { wanted } else { 1 };
@@ -95,7 +116,7 @@ impl<T: Scalar> Crew<T> {
             }
         };
         // One for each thread of the pool, and one for a thread outside that takes part.
-        let scratch = (0..=count).map(|_| Mutex::new(Scratch::new(dim, block_rows))).collect();
+        let scratch = (0..=count).map(|_| Mutex::new(scratch())).collect();
         Ok(Self { pool, scratch })
     }
 

@@ -1,0 +1,421 @@
+//! The processor of this machine: threads over blocks, SIMD within them.
+
+use super::Backend;
+use super::ahead::Ahead;
+use super::threads::{Blocks, Crew, Effort};
+use super::tiles::{Scratch, pattern_rows, tile_rows};
+use crate::batch::Batches;
+use crate::bounds::Walls;
+use crate::buffer::Buffer;
+use crate::config::{Plan, Update};
+use crate::consensus::{Partial, alpha_for_sample_size, least_of};
+use crate::ensemble::Ensemble;
+use crate::method::{Method, Motion, Move, Remembering};
+use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
+use crate::population::{Columns, Population};
+use crate::report::SolveError;
+use crate::schedule::Weighing;
+use crate::simd::Scalar;
+use crate::state::{Reader, StateError, Writer};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
+fn block_rows(dim: usize) -> usize {
+    2048usize.div_ceil(dim).next_multiple_of(16).clamp(64, 1024)
+}
+
+/// The particles in memory, and threads to work on them.
+#[derive(Debug)]
+pub(crate) struct Cpu<T> {
+    plan: Plan,
+    population: Population<T>,
+    sums: Vec<Partial>,
+    crew: Crew<T>,
+    walls: Option<Walls<T>>,
+    /// The centre of the move that is being made, repeated for a few rows.
+    centres: Buffer<T>,
+    /// Normals of the coming move, where they are drawn while somebody else evaluates.
+    ahead: Option<Arc<Ahead<T>>>,
+    /// For moves of single particles.
+    scratch: Scratch<T>,
+    /// The energies in double precision, for the search of alpha.
+    doubles: Vec<f64>,
+    /// ||var(V)||_2 when the swarm was last reduced.
+    variance: f64,
+}
+
+impl<T: Scalar> Cpu<T> {
+    /// The particles at time 0, not yet evaluated.
+    pub fn begin(plan: &Plan, grouping: Grouping) -> Result<Self, SolveError> {
+        let (config, dim) = (plan.config(), plan.dim());
+        let (particles, batch) = (config.particles, plan.batch_size());
+        let no_memory = || {
+            let columns = if config.method.remembers() { 2 } else { 1 };
+            let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128;
+            SolveError::Memory { particles, bytes }
+        };
+        let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
+        let noises = config.method.noises();
+        let costly = grouping == Grouping::Single;
+        let crew = Crew::new(config.threads, costly, particles * dim, || Scratch::new(dim, block_rows(dim), noises))?;
+        let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
+        config.init.draw(config.seed, dim, &mut positions);
+        if let Some(walls) = &walls {
+            T::confine(walls, &mut positions);
+        }
+        let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
+        let mut population =
+            Population::new(positions, dim, batches, config.method.remembers()).ok_or_else(no_memory)?;
+        population.gather();
+        Ok(Self {
+            plan: plan.clone(),
+            variance: if config.reduction.is_some() { population.ensemble.variance_norm() } else { 0.0 },
+            population,
+            sums: vec![Partial::empty(dim); batch.div_ceil(block_rows(dim))],
+            crew,
+            walls,
+            centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
+            ahead: None,
+            scratch: Scratch::new(dim, 0, noises),
+            doubles: Vec::new(),
+        })
+    }
+
+    /// The threads of the run, if there are several.
+    pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.crew.pool()
+    }
+
+    /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
+    fn set_centres(&mut self, centre: &[f64]) {
+        for row in self.centres.chunks_exact_mut(centre.len()) {
+            for (c, x) in row.iter_mut().zip(centre) {
+                *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
+            }
+        }
+    }
+
+    /// One pass over all particles, block by block, while positions are in cache: the pending move, then the energies and the sums.
+    fn fused_pass(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        alpha: Option<f64>,
+        objective: &dyn Objective<T>,
+    ) -> Result<(), EvalError> {
+        let at = self.plan.context(step, self.data_batch());
+        if let Some(decided) = pending {
+            self.set_centres(&decided.centre);
+        }
+        let Self { plan, population, sums, crew, walls, centres, .. } = self;
+        let (config, dim) = (plan.config(), plan.dim());
+        let motion = pending.map(|decided| Motion::new(decided, config, dim, centres, walls.as_ref()));
+        let rounds = config.method.rounds(at.step);
+        crew.each(Blocks::of(population.columns(), sums, block_rows(dim), dim), Effort::Move, |mut block, scratch| {
+            if let Some(motion) = &motion {
+                T::advance(motion, block.first, block.rows, block.points, scratch);
+            }
+            for round in 0..rounds {
+                let first = block.first;
+                let (rows, energies) = block.asked(round);
+                objective.energies(at, Rows::new(rows, dim), energies).map_err(|e| e.after(first))?;
+                note(&config.method, at.step, config.dt, round, &mut block, scratch);
+            }
+            if let Some(alpha) = alpha {
+                weigh(&config.method, alpha, &mut block, scratch);
+            }
+            Ok(())
+        })
+    }
+
+    /// Asks the objective for the energies of a round, however many rows it wants in a call.
+    fn ask(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
+        let dim = self.plan.dim();
+        let mut columns = self.population.columns();
+        let (rows, energies) = columns.asked(round);
+        if objective.grouping() == Grouping::Together {
+            return objective.energies(at, Rows::new(rows, dim), energies);
+        }
+        let unit = if objective.grouping() == Grouping::Single { 1 } else { block_rows(dim) };
+        let asked = Columns { rows, energies, points: &mut [], values: &mut [] };
+        self.crew.each(Blocks::of(asked, &mut [], unit, dim), Effort::Move, |block, _| {
+            objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
+        })
+    }
+
+    /// A pass over the particles of the step whose energies of a round are known.
+    fn note_pass(&mut self, round: usize, step: u64) {
+        let Self { plan, population, sums, crew, .. } = self;
+        let (config, dim) = (plan.config(), plan.dim());
+        let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
+        infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
+            note(&config.method, step, config.dt, round, &mut block, scratch);
+            Ok(())
+        }));
+    }
+
+    /// A pass over the particles of the step for their weights.
+    fn weigh_pass(&mut self, alpha: f64) {
+        let Self { plan, population, sums, crew, .. } = self;
+        let dim = plan.dim();
+        let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
+        infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
+            weigh(&plan.config().method, alpha, &mut block, scratch);
+            Ok(())
+        }));
+    }
+
+    /// The alpha at which the weights have an effective sample size of `fraction`.
+    fn alpha_for(&mut self, fraction: f64) -> f64 {
+        let columns = self.population.columns();
+        let energies = if columns.values.is_empty() { columns.energies } else { columns.values };
+        self.doubles.clear();
+        self.doubles.extend(energies.iter().map(|e| e.to_f64()));
+        alpha_for_sample_size(fraction, &self.doubles)
+    }
+
+    /// Whether the swarm may shrink before `step`.
+    fn reduction_due(&self, step: u64) -> bool {
+        self.plan.config().reduction.is_some() && step.is_multiple_of(self.plan.epoch_steps())
+    }
+
+    /// At the end of an epoch, lets the swarm shrink with its variance.
+    fn reduce(&mut self, step: u64) {
+        let (config, particles) = (self.plan.config(), self.population.ensemble.len());
+        let Some(reduction) = config.reduction else { return };
+        let variance = self.population.ensemble.variance_norm();
+        let survivors = reduction.survivors(particles, config.batch.unwrap_or(1), self.variance, variance);
+        self.variance = variance;
+        if survivors < particles {
+            self.population.reduce(survivors, config.seed, step);
+            self.fit_sums();
+        }
+    }
+
+    /// Has a sum for each block, and no more.
+    fn fit_sums(&mut self) {
+        self.sums.truncate(self.population.energies.len().div_ceil(block_rows(self.plan.dim())));
+    }
+}
+
+impl<T: Scalar> Backend<T> for Cpu<T> {
+    fn advance_and_evaluate(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        weighing: Weighing,
+        objective: &dyn Objective<T>,
+    ) -> Result<f64, EvalError> {
+        let all = self.population.batches.is_none() && objective.grouping() == Grouping::Blocks;
+        if all && !(pending.is_some() && self.reduction_due(step)) {
+            self.fused_pass(pending, step, weighing.alpha(), objective)?;
+            return Ok(weighing.alpha().unwrap_or_else(|| self.weigh(weighing)));
+        }
+        if let Some(decided) = pending {
+            self.advance(decided, step);
+        }
+        let at = self.plan.context(step, self.data_batch());
+        for round in 0..self.plan.config().method.rounds(step) {
+            self.ask(round, at, objective)?;
+            self.note_pass(round, step);
+        }
+        Ok(self.weigh(weighing))
+    }
+
+    fn advance(&mut self, decided: &Move, step: u64) {
+        self.set_centres(&decided.centre);
+        let Self { plan, crew, walls, population, scratch, centres, .. } = self;
+        let (config, dim) = (plan.config(), plan.dim());
+        let ahead = self.ahead.as_deref();
+        let effort = if ahead.is_some_and(Ahead::end) { Effort::Sum } else { Effort::Move };
+        let Population { ensemble, kept, batches, .. } = population;
+        let everyone = |rows, points| {
+            let columns = Columns { rows, energies: &mut [], points, values: &mut [] };
+            Blocks::of(columns, &mut [], tile_rows(dim), dim)
+        };
+        match batches {
+            Some(batches) if config.update == Update::Partial => {
+                let kick = decided.kick;
+                let unkicked = Move { kick: None, centre: Vec::new(), ..*decided };
+                let motion = Motion::new(&unkicked, config, dim, centres, walls.as_ref());
+                for particle in batches.current().iter().map(|&particle| particle as usize) {
+                    let row = &mut ensemble.positions_mut()[particle * dim..][..dim];
+                    let point = if kept.points.is_empty() { &[] } else { &kept.points[particle * dim..][..dim] };
+                    T::advance(&motion, particle, row, point, scratch);
+                }
+                if let Some(amplitude) = kick {
+                    let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                    infallible(crew.each(blocks, Effort::Move, |block, scratch| {
+                        T::kick(&motion, T::from_f64(amplitude), block.first, block.rows, scratch);
+                        Ok(())
+                    }));
+                }
+            }
+            _ => {
+                let motion = Motion::new(decided, config, dim, centres, walls.as_ref()).with(ahead);
+                let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                infallible(crew.each(blocks, effort, |block, scratch| {
+                    T::advance(&motion, block.first, block.rows, block.points, scratch);
+                    Ok(())
+                }));
+            }
+        }
+        if let Some(batches) = batches {
+            batches.next(config.seed);
+        }
+        if self.reduction_due(step) {
+            self.reduce(step);
+        }
+        self.population.gather();
+    }
+
+    fn draw_ahead(&mut self, step: u64) {
+        let config = self.plan.config();
+        if config.update == Update::Partial || config.method.noises() > 1 {
+            return;
+        }
+        let Some(pool) = self.crew.pool() else { return };
+        if self.ahead.is_none() {
+            self.ahead = Ahead::new(config.seed, self.plan.dim(), self.population.ensemble.len());
+        }
+        if let Some(ahead) = &self.ahead {
+            ahead.begin(step, &pool);
+        }
+    }
+
+    fn points(&self, round: usize) -> Rows<'_, T> {
+        self.population.points(round)
+    }
+
+    fn take(&mut self, round: usize, step: u64, energies: &[T]) {
+        self.population.columns().asked(round).1.copy_from_slice(energies);
+        self.note_pass(round, step);
+        self.population.scatter();
+    }
+
+    fn weigh(&mut self, weighing: Weighing) -> f64 {
+        let alpha = match weighing {
+            Weighing::Alpha(alpha) => alpha,
+            Weighing::SampleSize(fraction) => self.alpha_for(fraction),
+        };
+        self.weigh_pass(alpha);
+        self.population.scatter();
+        alpha
+    }
+
+    fn sums(&mut self) -> &mut [Partial] {
+        &mut self.sums
+    }
+
+    fn ensemble(&self) -> &Ensemble<T> {
+        &self.population.ensemble
+    }
+
+    fn energies(&self, round: usize) -> &[T] {
+        self.population.energies_of(round)
+    }
+
+    fn evaluated(&self) -> Option<&[u32]> {
+        self.population.evaluated()
+    }
+
+    fn data_batch(&self) -> u64 {
+        self.population.batches.as_ref().map_or(0, Batches::round)
+    }
+
+    fn save(&self, to: &mut Writer) {
+        let Population { ensemble, energies, kept, batches, .. } = &self.population;
+        to.count(ensemble.len());
+        to.numbers(ensemble.rows().as_slice());
+        to.numbers(energies);
+        to.numbers(&kept.points);
+        to.numbers(&kept.values);
+        to.numbers(&[self.variance]);
+        let (round, position) = batches.as_ref().map_or((0, 0), Batches::place);
+        to.whole(round);
+        to.count(position);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
+        let config = self.plan.config();
+        let particles = from.count()?;
+        if particles == 0 || particles > config.particles {
+            return Err(StateError::differs("particles", particles, config.particles));
+        }
+        let population = &mut self.population;
+        population.truncate(particles);
+        from.numbers(population.ensemble.positions_mut())?;
+        from.numbers(&mut population.energies)?;
+        from.numbers(&mut population.kept.points)?;
+        from.numbers(&mut population.kept.values)?;
+        let mut variance = [0.0];
+        from.numbers(&mut variance)?;
+        self.variance = variance[0];
+        let (round, position) = (from.tally()?, from.count()?);
+        if let Some(size) = config.batch {
+            let batches = Batches::at(config.seed, particles, size, round, position);
+            population.batches = Some(batches.ok_or(StateError::Damaged)?);
+        }
+        population.gather();
+        self.fit_sums();
+        for round in 0..rounds {
+            let blocks =
+                Blocks::of(self.population.columns(), &mut self.sums, block_rows(self.plan.dim()), self.plan.dim());
+            infallible(self.crew.each(blocks, Effort::Sum, |mut block, scratch| {
+                survey(round, &mut block, scratch);
+                Ok(())
+            }));
+        }
+        Ok(())
+    }
+
+    fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
+        (self.population.ensemble, self.population.energies)
+    }
+}
+
+/// Takes note of the energies of a round: the least, the failures, and what the particles remember.
+fn note<T: Scalar>(
+    method: &Method,
+    step: u64,
+    dt: f64,
+    round: usize,
+    block: &mut Blocks<'_, T>,
+    scratch: &mut Scratch<T>,
+) {
+    survey(round, block, scratch);
+    if round == 0 {
+        let Blocks { rows, energies, points, values, .. } = block;
+        method.remember(Remembering { step, dt, rows, energies, points, values });
+    }
+}
+
+/// The least energy of a round, and its failures.
+fn survey<T: Scalar>(round: usize, block: &mut Blocks<'_, T>, scratch: &mut Scratch<T>) {
+    let energies = doubles(block.asked(round).1, &mut scratch.energies);
+    block.sums[0].survey(block.first, round, energies);
+}
+
+/// The weights of a block and its moment: of the positions, or of what the particles remember.
+fn weigh<T: Scalar>(method: &Method, alpha: f64, block: &mut Blocks<'_, T>, scratch: &mut Scratch<T>) {
+    let Blocks { rows, energies, points, values, sums: [sums, ..], .. } = block else { return };
+    let (rows, energies) = if method.remembers() { (points, values) } else { (rows, energies) };
+    let energies = doubles(energies, &mut scratch.energies);
+    let weights = &mut scratch.weights[..energies.len()];
+    let shift = if method.remembers() { least_of(energies) } else { sums.least };
+    sums.weigh(alpha, shift, rows, energies, weights);
+}
+
+/// The numbers in double precision.
+fn doubles<'a, T: Scalar>(numbers: &[T], room: &'a mut [f64]) -> &'a [f64] {
+    let room = &mut room[..numbers.len()];
+    for (double, number) in room.iter_mut().zip(numbers) {
+        *double = number.to_f64();
+    }
+    room
+}
+
+fn infallible(result: Result<(), Infallible>) {
+    let Ok(()) = result;
+}

@@ -1,0 +1,67 @@
+//! The engine's kernels, compiled here once for each precision and instruction set.
+//!
+//! Everything in this crate is generic over the precision, so a crate that calls [`solve`](crate::solve) would compile all of it again.
+//! These functions are not generic: it calls them instead.
+
+use super::tiles::{Draw, Kick, Scratch};
+use crate::bounds::Walls;
+use crate::consensus::Moment;
+use crate::ensemble::Moments;
+use crate::method::{Advance, Motion};
+use crate::noise::Noise;
+use crate::simd;
+
+/// The kernels of one precision.
+pub trait Kernels: Sized {
+    /// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
+    fn advance(motion: &Motion<'_, Self>, first: usize, rows: &mut [Self], kept: &[Self], scratch: &mut Scratch<Self>);
+    /// Gives them plain noise and nothing else.
+    fn kick(motion: &Motion<'_, Self>, amplitude: Self, first: usize, rows: &mut [Self], scratch: &mut Scratch<Self>);
+    /// The normals of a tile, rows one after the other.
+    fn draw(noise: Noise, first: usize, rows: usize, dim: usize, normals: &mut [Self]);
+    /// The normals of a tile, in rows of whole calls of the generator.
+    fn normals(noise: Noise, first: u32, rows: usize, dim: usize, out: &mut [Self]);
+    /// Brings the rows inside.
+    fn confine(walls: &Walls<Self>, rows: &mut [Self]);
+    /// moment += sum of weight times row.
+    fn moment(rows: &[Self], weights: &[f64], moment: &mut [f64]);
+    /// sums += rows - origin, and squares of that.
+    fn moments(rows: &[Self], origin: &[f64], sums: &mut [f64], squares: &mut [f64]);
+}
+
+macro_rules! compiled {
+    ($($t:ident)*) => {$(
+        impl Kernels for $t {
+            #[inline(never)]
+            fn advance(motion: &Motion<'_, $t>, first: usize, rows: &mut [$t], kept: &[$t], scratch: &mut Scratch<$t>) {
+                simd::run(Advance { motion, first, rows, kept, scratch });
+            }
+            #[inline(never)]
+            fn kick(motion: &Motion<'_, $t>, amplitude: $t, first: usize, rows: &mut [$t], scratch: &mut Scratch<$t>) {
+                simd::run(Kick { motion, amplitude, first, rows, scratch });
+            }
+            #[inline(never)]
+            fn draw(noise: Noise, first: usize, rows: usize, dim: usize, normals: &mut [$t]) {
+                simd::run(Draw { noise, first: first as u32, rows, dim, normals });
+            }
+            #[inline(never)]
+            fn normals(noise: Noise, first: u32, rows: usize, dim: usize, out: &mut [$t]) {
+                simd::run(noise.normals(first, rows, dim, out));
+            }
+            #[inline(never)]
+            fn confine(walls: &Walls<$t>, rows: &mut [$t]) {
+                simd::run(walls.confine(rows));
+            }
+            #[inline(never)]
+            fn moment(rows: &[$t], weights: &[f64], moment: &mut [f64]) {
+                simd::run(Moment { rows, weights, moment });
+            }
+            #[inline(never)]
+            fn moments(rows: &[$t], origin: &[f64], sums: &mut [f64], squares: &mut [f64]) {
+                simd::run(Moments { rows, origin, sums, squares });
+            }
+        }
+    )*};
+}
+
+compiled!(f32 f64);

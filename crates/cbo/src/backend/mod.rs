@@ -1,0 +1,74 @@
+//! Who does the work: owns the columns of the particles, moves them, evaluates them and sums them up, block by block.
+
+mod ahead;
+mod cpu;
+mod isotropic;
+mod kernels;
+mod threads;
+mod tiles;
+
+pub(crate) use ahead::Ahead;
+pub(crate) use cpu::Cpu;
+pub(crate) use isotropic::isotropic;
+pub use kernels::Kernels;
+pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
+
+use crate::consensus::Partial;
+use crate::ensemble::Ensemble;
+use crate::method::Move;
+use crate::objective::{EvalError, Objective, Rows};
+use crate::schedule::Weighing;
+use crate::simd::Scalar;
+use crate::state::{Reader, StateError, Writer};
+
+/// What the loop asks of whoever holds the particles. Energies, sums and positions belong to the same step until the next move.
+pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
+    /// Makes the pending move, if there is one, then evaluates the particles of the step and sums them up. Returns the alpha of the
+    /// weights.
+    fn advance_and_evaluate(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        weighing: Weighing,
+        objective: &dyn Objective<T>,
+    ) -> Result<f64, EvalError>;
+
+    /// Makes a move, where somebody else evaluates.
+    fn advance(&mut self, pending: &Move, step: u64);
+
+    /// Draws noise of the coming move while somebody else evaluates.
+    fn draw_ahead(&mut self, step: u64);
+
+    /// The points of a round of evaluations.
+    fn points(&self, round: usize) -> Rows<'_, T>;
+
+    /// Takes the energies of [`points`](Self::points), evaluated elsewhere.
+    fn take(&mut self, round: usize, step: u64, energies: &[T]);
+
+    /// Sums the particles of the step up, whose energies are all known. Returns the alpha of the weights.
+    fn weigh(&mut self, weighing: Weighing) -> f64;
+
+    /// The sums of the blocks.
+    fn sums(&mut self) -> &mut [Partial];
+
+    /// The positions of all particles.
+    fn ensemble(&self) -> &Ensemble<T>;
+
+    /// The energies of the particles evaluated, in a round of evaluations.
+    fn energies(&self, round: usize) -> &[T];
+
+    /// Which particles these are, if not all.
+    fn evaluated(&self) -> Option<&[u32]>;
+
+    /// The data batch, from 0: one for each full round of particle batches.
+    fn data_batch(&self) -> u64;
+
+    /// Writes down everything that the coming steps depend on.
+    fn save(&self, to: &mut Writer);
+
+    /// Goes where a run was that had the same plan, in a step of which so many rounds of energies were told.
+    fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError>;
+
+    /// Gives the particles and the energies away.
+    fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>);
+}

@@ -1,0 +1,83 @@
+//! Consensus-based optimization.
+//!
+//! With `X = V - v_a` the Euler-Maruyama step is
+//!
+//! `V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi`,
+//!
+//! where `D(X) = diag(X)` (anisotropic) or `||X||_2` (isotropic) and xi is standard normal. The drift-first scheme moves
+//! by the drift and then diffuses from the moved point: the same with the noise smaller by `1 - lambda dt`.
+
+use super::{Advance, Decision, Diffusion, Motion, Move, Scheme};
+use crate::backend::{TILE, fill, isotropic, settle, tile_rows, update};
+use crate::config::CboConfig;
+use crate::simd::{Kernel, Vector};
+
+/// The move towards the consensus point.
+pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
+    let keep = 1.0 - config.lambda * config.dt;
+    let amplitude = at.sigma * config.dt.sqrt();
+    let mut centre = old.centre;
+    centre.clear();
+    centre.extend_from_slice(at.consensus);
+    Move {
+        step: at.step,
+        centre,
+        keep,
+        noise: match config.scheme {
+            Scheme::EulerMaruyama => amplitude,
+            Scheme::DriftFirst => amplitude * keep,
+        },
+        kick: at.kicked.then_some(amplitude),
+        pull: None,
+    }
+}
+
+/// Moves a tile at a time.
+#[inline(always)]
+pub(super) fn advance<V: Vector>(Advance { motion, first, rows, scratch, .. }: Advance<'_, '_, V::Scalar>) {
+    let dim = motion.dim;
+    let per_tile = tile_rows(dim);
+    for (t, tile) in rows.chunks_mut(per_tile * dim).enumerate() {
+        let first = (first + t * per_tile) as u32;
+        let count = tile.len() / dim;
+        let (normals, amplitudes) = (&mut scratch.normals[..], &mut scratch.amplitudes[..]);
+        match motion.diffusion {
+            // Rows too long for the cache are taken in pieces.
+            Diffusion::Anisotropic if dim > TILE => {
+                for (number, (x, centres)) in tile.chunks_mut(TILE).zip(motion.centres.chunks(TILE)).enumerate() {
+                    motion.diffusion_noise.piece_meanwhile(first, number * TILE, dim, normals, x).run::<V>();
+                    anisotropic::<V>(motion, centres, x, normals);
+                }
+            }
+            diffusion => {
+                let mut drawn = motion.ahead.and_then(|ahead| ahead.drawn(first as usize, motion.step));
+                let normals = match &mut drawn {
+                    Some(drawn) => drawn.normals(),
+                    None => {
+                        fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
+                        &mut *normals
+                    }
+                };
+                match diffusion {
+                    Diffusion::Anisotropic => anisotropic::<V>(motion, motion.centres, tile, normals),
+                    Diffusion::Isotropic => isotropic::<V>(motion, tile, normals, amplitudes),
+                }
+            }
+        }
+        settle::<V>(motion, first, tile, normals);
+    }
+}
+
+/// V+ = v_a + X (keep + noise xi), coordinate by coordinate: rows do not matter, so vectors run across them.
+#[inline(always)]
+fn anisotropic<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    centres: &[V::Scalar],
+    rows: &mut [V::Scalar],
+    normals: &[V::Scalar],
+) {
+    let (keep, noise) = (V::splat(motion.keep), V::splat(motion.noise));
+    for (rows, normals) in rows.chunks_mut(centres.len()).zip(normals.chunks(centres.len())) {
+        update!(V, rows, normals, centres, |x, xi, centre| (x - centre).mul_add(noise.mul_add(xi, keep), centre));
+    }
+}

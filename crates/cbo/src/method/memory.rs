@@ -1,0 +1,181 @@
+//! Consensus-based optimization with memory.
+//!
+//! Each particle V remembers a point Y, and the consensus point y_a is that of the remembered points and their energies:
+//!
+//! `dV = -lambda (V - y_a) dt - drift lambda (V - Y) dt + sigma D(V - y_a) dB + noise sigma D(V - Y) dB'`,
+//! `dY = kappa (V - Y) S dt` with `S = (1 + theta + tanh(beta (E(Y) - E(V)))) / 2`.
+//!
+//! With beta = infinity Y is the best point that the particle has seen. See Riedl, *Leveraging memory effects and gradient information in
+//! consensus-based optimization* (doi:10.1017/S0956792523000293), without its gradient drift.
+
+use super::{Advance, Decision, Diffusion, Motion, Move, Remembering, Scheme};
+use crate::backend::{fill, settle, tile_rows};
+use crate::config::{CboConfig, ConfigError};
+use crate::simd::{Scalar, Vector};
+
+/// How particles remember and return.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// Drift towards the remembered point, as a multiple of lambda.
+    pub drift: f64,
+    /// Noise by the distance from it, as a multiple of sigma.
+    pub noise: f64,
+    /// How sharply better and worse points are told apart. Infinity, a hard memory, keeps the better point. A finite beta, a smooth
+    /// memory, moves the remembered point instead, whose energy then takes a second evaluation per particle and step.
+    pub beta: f64,
+    /// How fast a smooth memory moves; `1 / dt`, all the way to a much better point, if `None`.
+    pub kappa: Option<f64>,
+    /// How much of the way a smooth memory goes towards worse points, too.
+    pub theta: f64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { drift: 0.4, noise: 0.4, beta: f64::INFINITY, kappa: None, theta: 0.0 }
+    }
+}
+
+impl Memory {
+    /// Whether the remembered point is always one that was evaluated.
+    fn is_hard(&self) -> bool {
+        self.beta.is_infinite()
+    }
+
+    pub(super) fn check(&self, dt: f64) -> Result<(), ConfigError> {
+        let refuse = |name: &str, value: f64, remedy: String| {
+            Err(ConfigError { field: "method", value: format!("memory with {name} = {value}"), remedy })
+        };
+        for (name, value) in [("drift", self.drift), ("noise", self.noise), ("theta", self.theta)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return refuse(name, value, format!("{name} must be zero or a positive finite number"));
+            }
+        }
+        if self.beta.is_nan() || self.beta <= 0.0 {
+            return refuse("beta", self.beta, "beta must be positive; inf keeps the better point".into());
+        }
+        if self.is_hard() && (self.kappa.is_some() || self.theta != 0.0) {
+            let remedy = "beta = inf keeps the better point; kappa and theta need a finite beta".into();
+            return refuse("beta", self.beta, remedy);
+        }
+        let kappa = self.kappa.unwrap_or(1.0 / dt);
+        if !(kappa > 0.0 && kappa.is_finite()) {
+            return refuse("kappa", kappa, "kappa must be a positive finite number".into());
+        }
+        // Rounding aside, as 1 / dt times dt is not always 1.
+        if kappa * dt * (1.0 + 0.5 * self.theta) > 1.0 + 1e-9 {
+            let most = 1.0 / (dt * (1.0 + 0.5 * self.theta));
+            let remedy = format!("the memory would overshoot; kappa is at most 1 / (dt (1 + theta / 2)) = {most}");
+            return refuse("kappa", kappa, remedy);
+        }
+        Ok(())
+    }
+
+    /// The remembered points of a smooth memory are evaluated after the positions, but for the first, which are the positions.
+    pub(super) fn rounds(&self, step: u64) -> usize {
+        if self.is_hard() || step == 0 { 1 } else { 2 }
+    }
+
+    /// Y+ = Y + kappa dt S (V - Y).
+    pub(super) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
+        let Remembering { step, dt, rows, energies, points, values } = block;
+        if step == 0 {
+            points.copy_from_slice(rows);
+            values.copy_from_slice(energies);
+            return;
+        }
+        let dim = rows.len() / energies.len();
+        let particles = rows.chunks_exact(dim).zip(energies).zip(points.chunks_exact_mut(dim)).zip(values);
+        for (((row, energy), point), value) in particles {
+            let (here, there) = (comparable(*energy), comparable(*value));
+            if self.is_hard() {
+                if here < there {
+                    point.copy_from_slice(row);
+                    *value = *energy;
+                }
+                continue;
+            }
+            // No difference where neither has an energy.
+            let gap = if here == there { 0.0 } else { there - here };
+            let share = self.kappa.unwrap_or(1.0 / dt) * dt * 0.5 * (1.0 + self.theta + (self.beta * gap).tanh());
+            for (y, v) in point.iter_mut().zip(row) {
+                let (from, to) = (y.to_f64(), v.to_f64());
+                // Between the two, whatever the rounding.
+                *y = T::from_f64((to - from).mul_add(share, from).clamp(from.min(to), from.max(to)));
+            }
+        }
+    }
+
+    /// The move of plain consensus-based optimization, with a pull towards the remembered point.
+    pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, plain: Move) -> Move {
+        let amplitude = at.sigma * config.dt.sqrt();
+        let pull = Some((self.drift * config.lambda * config.dt, self.noise * amplitude));
+        Move { noise: amplitude, pull, ..plain }
+    }
+}
+
+/// An energy, infinite where there is none.
+fn comparable<T: Scalar>(energy: T) -> f64 {
+    let energy = energy.to_f64();
+    if energy.is_finite() { energy } else { f64::INFINITY }
+}
+
+/// Moves a tile at a time, row by row.
+#[inline(always)]
+pub(super) fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
+    let Advance { motion, first, rows, kept, scratch } = work;
+    let dim = motion.dim;
+    let per_tile = tile_rows(dim);
+    let tiles = rows.chunks_mut(per_tile * dim).zip(kept.chunks(per_tile * dim));
+    for (t, (tile, points)) in tiles.enumerate() {
+        let first = (first + t * per_tile) as u32;
+        let count = tile.len() / dim;
+        fill::<V>(motion.diffusion_noise, first, count, dim, &mut scratch.normals, tile);
+        fill::<V>(motion.memory_noise, first, count, dim, &mut scratch.more_normals, points);
+        let normals = scratch.normals.chunks_exact(dim).zip(scratch.more_normals.chunks_exact(dim));
+        for ((row, point), (xi, zeta)) in tile.chunks_exact_mut(dim).zip(points.chunks_exact(dim)).zip(normals) {
+            let amplitudes = match motion.diffusion {
+                Diffusion::Anisotropic => (V::splat(motion.noise), V::splat(motion.pull.1)),
+                Diffusion::Isotropic => norms::<V>(motion, row, point),
+            };
+            let (centres, points) = (motion.centres[..dim].chunks(V::LANES), point.chunks(V::LANES));
+            let noises = xi.chunks(V::LANES).zip(zeta.chunks(V::LANES));
+            for (((x, c), y), (xi, zeta)) in row.chunks_mut(V::LANES).zip(centres).zip(points).zip(noises) {
+                let (drifted, far, away) =
+                    displaced(motion, V::load_partial(x), V::load_partial(c), V::load_partial(y));
+                let (xi, zeta) = (amplitudes.0 * V::load_partial(xi), amplitudes.1 * V::load_partial(zeta));
+                let moved = match motion.diffusion {
+                    Diffusion::Anisotropic => zeta.mul_add(away, xi.mul_add(far, drifted)),
+                    Diffusion::Isotropic => drifted + xi + zeta,
+                };
+                moved.store_partial(x);
+            }
+        }
+        settle::<V>(motion, first, tile, &mut scratch.normals);
+    }
+}
+
+/// The drifted point, and the distances from centre and memory that the noise depends on.
+#[inline(always)]
+fn displaced<V: Vector>(motion: &Motion<V::Scalar>, x: V, centre: V, remembered: V) -> (V, V, V) {
+    let (keep, pull) = (V::splat(motion.keep), V::splat(motion.pull.0));
+    let (far, away) = (x - centre, x - remembered);
+    let drifted = far.mul_add(keep, centre) - pull * away;
+    match motion.scheme {
+        Scheme::EulerMaruyama => (drifted, far, away),
+        Scheme::DriftFirst => (drifted, drifted - centre, drifted - remembered),
+    }
+}
+
+/// The amplitudes of isotropic noise: those of the move times the Euclidean distances.
+#[inline(always)]
+fn norms<V: Vector>(motion: &Motion<V::Scalar>, row: &[V::Scalar], point: &[V::Scalar]) -> (V, V) {
+    let (mut far_square, mut away_square) = (V::constant(0.0), V::constant(0.0));
+    let centre = &motion.centres[..row.len()];
+    for ((x, c), y) in row.chunks(V::LANES).zip(centre.chunks(V::LANES)).zip(point.chunks(V::LANES)) {
+        let (_, far, away) = displaced(motion, V::load_partial(x), V::load_partial(c), V::load_partial(y));
+        far_square = far.mul_add(far, far_square);
+        away_square = away.mul_add(away, away_square);
+    }
+    let norm = |square: V| V::splat(square.sum()).sqrt();
+    (norm(far_square) * V::splat(motion.noise), norm(away_square) * V::splat(motion.pull.1))
+}

@@ -1,0 +1,224 @@
+//! Methods: what is summed, what is decided, and how a particle moves. One file each.
+//!
+//! A method is a variant of [`Method`], chosen once with the settings. Its file answers the questions below for it; nothing else in
+//! the engine knows which method runs.
+
+mod cbo;
+mod memory;
+
+pub use memory::Memory;
+
+use crate::backend::{Ahead, Scratch};
+use crate::bounds::Walls;
+use crate::config::{CboConfig, ConfigError};
+use crate::noise::{Noise, Stream};
+use crate::simd::{Kernel, Scalar, Vector};
+
+/// The dynamics of the particles.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Method {
+    /// Consensus-based optimization, as in the paper.
+    #[default]
+    Cbo,
+    /// Particles that remember their best points.
+    Memory(Memory),
+}
+
+/// How noise depends on the distance from the consensus point. Exhaustive: theory must know every kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Diffusion {
+    /// Each coordinate by its own distance: `diag(X) xi`.
+    #[default]
+    Anisotropic,
+    /// All coordinates by the Euclidean distance: `||X||_2 xi`.
+    Isotropic,
+}
+
+impl Diffusion {
+    /// k in the exact second moment of a step: 1 (anisotropic) or d (isotropic).
+    pub fn moment_factor(self, dim: usize) -> f64 {
+        match self {
+            Self::Anisotropic => 1.0,
+            Self::Isotropic => dim as f64,
+        }
+    }
+}
+
+/// The time discretisation. Exhaustive: theory must know every kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// Drift and diffusion from the same point: the paper's scheme.
+    #[default]
+    EulerMaruyama,
+    /// Drift first, then diffusion from the moved point: the authors' code.
+    DriftFirst,
+}
+
+/// A move that was decided: where to, how strong, and of which step the noise is. Plain data.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Move {
+    /// The step that decided it, from whose counters its noise is drawn.
+    pub step: u64,
+    /// Where the particles are drawn to: the consensus point.
+    pub centre: Vec<f64>,
+    /// What the drift leaves of the distance from the centre: 1 - lambda dt.
+    pub keep: f64,
+    /// The amplitude of the noise: sigma sqrt(dt).
+    pub noise: f64,
+    /// The amplitude of plain noise, if the swarm is kicked.
+    pub kick: Option<f64>,
+    /// Towards the point that a particle remembers: lambda dt and sigma sqrt(dt) of that pull.
+    pub pull: Option<(f64, f64)>,
+}
+
+/// What a method is asked.
+impl Method {
+    /// Whether its settings make sense.
+    pub(crate) fn check(&self, dt: f64) -> Result<(), ConfigError> {
+        match self {
+            Self::Cbo => Ok(()),
+            Self::Memory(memory) => memory.check(dt),
+        }
+    }
+
+    /// Whether each particle remembers a point and its energy. The consensus is then one of the remembered points.
+    pub(crate) fn remembers(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
+    /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
+    pub(crate) fn rounds(&self, step: u64) -> usize {
+        match self {
+            Self::Cbo => 1,
+            Self::Memory(memory) => memory.rounds(step),
+        }
+    }
+
+    /// Normals that a move takes per coordinate.
+    pub(crate) fn noises(&self) -> usize {
+        match self {
+            Self::Cbo => 1,
+            Self::Memory(_) => 2,
+        }
+    }
+
+    /// Takes note of the energies of a block of particles.
+    pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
+        match self {
+            Self::Cbo => (),
+            Self::Memory(memory) => memory.remember(block),
+        }
+    }
+
+    /// The move towards the consensus point with the noise `sigma`, in the place of an old one.
+    pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
+        let decided = cbo::decide(config, at, old);
+        match self {
+            Self::Cbo => decided,
+            Self::Memory(memory) => memory.decide(config, at, decided),
+        }
+    }
+}
+
+/// What a move is decided from.
+#[derive(Clone, Copy)]
+pub(crate) struct Decision<'a> {
+    pub step: u64,
+    pub consensus: &'a [f64],
+    pub sigma: f64,
+    pub kicked: bool,
+}
+
+/// A block of particles whose energies are known, and what is remembered of them.
+pub(crate) struct Remembering<'a, T> {
+    pub step: u64,
+    pub dt: f64,
+    pub rows: &'a [T],
+    pub energies: &'a [T],
+    pub points: &'a mut [T],
+    pub values: &'a mut [T],
+}
+
+/// A [`Move`] in the precision of a run, with all that a pass over the particles needs besides.
+#[derive(Debug)]
+pub struct Motion<'a, T> {
+    method: &'a Method,
+    /// The consensus point, repeated for a few rows.
+    pub(crate) centres: &'a [T],
+    pub(crate) dim: usize,
+    pub(crate) keep: T,
+    pub(crate) noise: T,
+    pub(crate) kick: Option<T>,
+    /// Drift and noise towards what a particle remembers.
+    pull: (T, T),
+    diffusion: Diffusion,
+    scheme: Scheme,
+    pub(crate) walls: Option<&'a Walls<T>>,
+    /// Whether positions may come so near to zero that they are better zero.
+    pub(crate) vanishing: bool,
+    diffusion_noise: Noise,
+    pub(crate) kick_noise: Noise,
+    memory_noise: Noise,
+    step: u64,
+    /// Where normals may have been drawn already.
+    ahead: Option<&'a Ahead<T>>,
+}
+
+impl<'a, T: Scalar> Motion<'a, T> {
+    /// `centres` is the centre of the move, once for each of a few rows.
+    pub(crate) fn new(
+        decided: &Move,
+        config: &'a CboConfig,
+        dim: usize,
+        centres: &'a [T],
+        walls: Option<&'a Walls<T>>,
+    ) -> Self {
+        let (drift, noise) = decided.pull.unwrap_or_default();
+        Self {
+            method: &config.method,
+            centres,
+            dim,
+            keep: T::from_f64(decided.keep),
+            noise: T::from_f64(decided.noise),
+            kick: decided.kick.map(T::from_f64),
+            pull: (T::from_f64(drift), T::from_f64(noise)),
+            diffusion: config.diffusion,
+            scheme: config.scheme,
+            walls,
+            // Where a centre is not zero, positions that approach it stay numbers of its size.
+            vanishing: centres[..dim].contains(&T::default()),
+            diffusion_noise: Noise::new(config.seed, Stream::Diffusion, decided.step),
+            kick_noise: Noise::new(config.seed, Stream::Kick, decided.step),
+            memory_noise: Noise::new(config.seed, Stream::Memory, decided.step),
+            step: decided.step,
+            ahead: None,
+        }
+    }
+
+    /// The same move, with normals that were drawn ahead where there are any. Tiles must be moved one by one.
+    pub(crate) fn with(self, ahead: Option<&'a Ahead<T>>) -> Self {
+        Self { ahead, ..self }
+    }
+}
+
+/// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
+pub(crate) struct Advance<'a, 'm, T> {
+    pub motion: &'a Motion<'m, T>,
+    pub first: usize,
+    pub rows: &'a mut [T],
+    pub kept: &'a [T],
+    pub scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        match self.motion.method {
+            Method::Cbo => cbo::advance::<V>(self),
+            Method::Memory(_) => memory::advance::<V>(self),
+        }
+    }
+}

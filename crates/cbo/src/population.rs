@@ -1,0 +1,171 @@
+//! What is known of each particle, column by column: position, energy, and what the method remembers.
+
+use crate::batch::Batches;
+use crate::buffer::Buffer;
+use crate::ensemble::Ensemble;
+use crate::objective::Rows;
+use crate::simd::Scalar;
+
+/// Points and their energies that a method remembers, one of each per particle; empty if it remembers nothing.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    pub points: Buffer<T>,
+    pub values: Vec<T>,
+}
+
+/// The particles of a run. In a step all of them are evaluated, or the batch whose columns are copied together in `gathered`.
+#[derive(Debug)]
+pub(crate) struct Population<T> {
+    /// The positions of all particles.
+    pub ensemble: Ensemble<T>,
+    /// What is remembered of all particles.
+    pub kept: Kept<T>,
+    /// The energies of the particles evaluated in this step.
+    pub energies: Vec<T>,
+    /// Which particles these are, if not all.
+    pub batches: Option<Batches>,
+    gathered: Gathered<T>,
+}
+
+#[derive(Debug)]
+struct Gathered<T> {
+    positions: Buffer<T>,
+    kept: Kept<T>,
+}
+
+/// The columns of the particles evaluated in a step.
+pub(crate) struct Columns<'a, T> {
+    pub rows: &'a mut [T],
+    pub energies: &'a mut [T],
+    pub points: &'a mut [T],
+    pub values: &'a mut [T],
+}
+
+impl<T> Columns<'_, T> {
+    /// The points of a round of evaluations, and the place of their energies.
+    pub fn asked(&mut self, round: usize) -> (&mut [T], &mut [T]) {
+        if round == 0 { (self.rows, self.energies) } else { (self.points, self.values) }
+    }
+}
+
+impl<T: Scalar> Kept<T> {
+    /// Room for what is remembered of so many particles, whose energies are not yet known, or `None` if there is no memory for it.
+    fn try_new(particles: usize, dim: usize) -> Option<Self> {
+        Some(Self { points: Buffer::try_new(particles * dim)?, values: vec![T::from_f64(f64::INFINITY); particles] })
+    }
+
+    fn truncate(&mut self, particles: usize, dim: usize) {
+        self.points.truncate(particles * dim);
+        self.values.truncate(particles);
+    }
+}
+
+impl<T: Scalar> Population<T> {
+    /// The particles at `positions`, not yet evaluated; `None` if there is no memory for the rest.
+    pub fn new(positions: Buffer<T>, dim: usize, batches: Option<(Batches, usize)>, remembers: bool) -> Option<Self> {
+        let ensemble = Ensemble::new(positions, dim);
+        let all = ensemble.len();
+        let gathered = batches.as_ref().map_or(0, |(_, size)| *size);
+        let kept = |particles: usize| Kept::try_new(if remembers { particles } else { 0 }, dim);
+        let mut kept_of_all = kept(all)?;
+        if remembers {
+            kept_of_all.points.copy_from_slice(ensemble.rows().as_slice());
+        }
+        Some(Self {
+            kept: kept_of_all,
+            energies: vec![T::default(); if batches.is_some() { gathered } else { all }],
+            batches: batches.map(|(batches, _)| batches),
+            gathered: Gathered { positions: Buffer::try_new(gathered * dim)?, kept: kept(gathered)? },
+            ensemble,
+        })
+    }
+
+    /// The particles evaluated in this step, if not all.
+    pub fn evaluated(&self) -> Option<&[u32]> {
+        self.batches.as_ref().map(Batches::current)
+    }
+
+    /// The columns of the particles evaluated in this step.
+    pub fn columns(&mut self) -> Columns<'_, T> {
+        let energies = &mut self.energies[..];
+        let (rows, kept) = match self.batches {
+            Some(_) => (&mut self.gathered.positions[..], &mut self.gathered.kept),
+            None => (self.ensemble.positions_mut(), &mut self.kept),
+        };
+        Columns { rows, energies, points: &mut kept.points, values: &mut kept.values }
+    }
+
+    /// The points that the objective is asked for in a round of this step: the positions, then what is remembered.
+    pub fn points(&self, round: usize) -> Rows<'_, T> {
+        let dim = self.ensemble.dim();
+        match (self.batches.is_some(), round) {
+            (false, 0) => self.ensemble.rows(),
+            (false, _) => Rows::new(&self.kept.points, dim),
+            (true, 0) => Rows::new(&self.gathered.positions, dim),
+            (true, _) => Rows::new(&self.gathered.kept.points, dim),
+        }
+    }
+
+    /// Their energies.
+    pub fn energies_of(&self, round: usize) -> &[T] {
+        match (self.batches.is_some(), round) {
+            (_, 0) => &self.energies,
+            (false, _) => &self.kept.values,
+            (true, _) => &self.gathered.kept.values,
+        }
+    }
+
+    /// Copies the columns of the current batch together.
+    pub fn gather(&mut self) {
+        let Some(batches) = &self.batches else { return };
+        let dim = self.ensemble.dim();
+        let (all, kept) = (self.ensemble.rows(), &mut self.gathered.kept);
+        for (i, &particle) in batches.current().iter().enumerate() {
+            let particle = particle as usize;
+            self.gathered.positions[i * dim..][..dim].copy_from_slice(all.row(particle));
+            if !kept.values.is_empty() {
+                kept.points[i * dim..][..dim].copy_from_slice(&self.kept.points[particle * dim..][..dim]);
+                kept.values[i] = self.kept.values[particle];
+            }
+        }
+    }
+
+    /// Brings back what is remembered of the current batch.
+    pub fn scatter(&mut self) {
+        let Some(batches) = self.batches.as_ref().filter(|_| !self.kept.values.is_empty()) else { return };
+        let dim = self.ensemble.dim();
+        let from = &self.gathered.kept;
+        for (i, &particle) in batches.current().iter().enumerate() {
+            let particle = particle as usize;
+            self.kept.points[particle * dim..][..dim].copy_from_slice(&from.points[i * dim..][..dim]);
+            self.kept.values[particle] = from.values[i];
+        }
+    }
+
+    /// Keeps `survivors` particles drawn at random, in their old order.
+    pub fn reduce(&mut self, survivors: usize, seed: u64, step: u64) {
+        let dim = self.ensemble.dim();
+        let mut kept = 0;
+        let Self { ensemble, kept: remembered, .. } = self;
+        ensemble.reduce(survivors, seed, step, |particle| {
+            if !remembered.values.is_empty() {
+                remembered.points.copy_within(particle * dim..(particle + 1) * dim, kept * dim);
+                remembered.values[kept] = remembered.values[particle];
+            }
+            kept += 1;
+        });
+        if let Some(batches) = &mut self.batches {
+            batches.restart(seed, survivors);
+        }
+        self.truncate(survivors);
+    }
+
+    /// Has no more than `particles` particles left.
+    pub fn truncate(&mut self, particles: usize) {
+        self.ensemble.truncate(particles);
+        self.kept.truncate(particles, self.ensemble.dim());
+        if self.batches.is_none() {
+            self.energies.truncate(particles);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Merging the sums of blocks, over however many machines the blocks are spread.
+//!
+//! Blocks of particles have a global index. Their sums merge along a fixed binary tree over it: a node of width w holds the blocks
+//! `i w .. (i + 1) w`, and is its left half merged with its right half; a half without blocks adds nothing. Floating-point sums depend on
+//! their order, and the tree fixes it: a machine that holds a range of the blocks merges the whole subtrees in it ([`merge_range`]), at
+//! most 2 log2(blocks) of them, and whoever has the subtrees of all ranges gets the same bits ([`merge_subtrees`]) as one machine alone.
+
+use crate::consensus::Partial;
+use std::ops::Range;
+
+/// Who merges the sums of a step.
+pub(crate) trait Ranks: Send + std::fmt::Debug {
+    /// Merges the sums of this machine's blocks with those of all others.
+    fn merge<'p>(&self, alpha: f64, sums: &'p mut [Partial]) -> &'p Partial;
+}
+
+/// One machine has all the blocks.
+#[derive(Debug)]
+pub(crate) struct Alone;
+
+impl Ranks for Alone {
+    fn merge<'p>(&self, alpha: f64, sums: &'p mut [Partial]) -> &'p Partial {
+        let blocks = sums.len();
+        merge_range(alpha, 0..blocks, blocks, sums);
+        &sums[0]
+    }
+}
+
+/// A node of the tree, by the blocks that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its first block, a multiple of the width.
+    pub first: usize,
+    /// How many blocks it has room for, a power of two.
+    pub width: usize,
+}
+
+/// Merges `sums`, those of the blocks in `range` out of `blocks` in all, as far as the tree allows without the others. The merged sums of
+/// the [`subtrees`] are then in the places of their first blocks.
+pub fn merge_range(alpha: f64, range: Range<usize>, blocks: usize, sums: &mut [Partial]) {
+    let mut width = 1;
+    while width < range.len() {
+        // Nodes of twice the width that begin in the range, and whose blocks, as far as there are any, all lie in it.
+        let mut first = range.start.next_multiple_of(2 * width);
+        while first + width < range.end && (first + 2 * width).min(blocks) <= range.end {
+            let (left, right) = sums.split_at_mut(first + width - range.start);
+            left[first - range.start].merge(alpha, &right[0]);
+            first += 2 * width;
+        }
+        width *= 2;
+    }
+}
+
+/// The largest nodes of the tree over `blocks` blocks whose blocks all lie in `range`, from left to right.
+pub fn subtrees(range: Range<usize>, blocks: usize) -> impl Iterator<Item = Node> {
+    let mut first = range.start;
+    std::iter::from_fn(move || {
+        if first >= range.end {
+            return None;
+        }
+        let fits = |width: usize| first.is_multiple_of(width) && (first + width).min(blocks) <= range.end;
+        let mut width = 1;
+        while first + width < range.end && fits(2 * width) {
+            width *= 2;
+        }
+        let node = Node { first, width };
+        first += width;
+        Some(node)
+    })
+}
+
+/// Merges the subtrees of all ranges, given from left to right, into one.
+///
+/// # Panics
+/// If there are none.
+pub fn merge_subtrees(alpha: f64, all: impl IntoIterator<Item = (Node, Partial)>) -> Partial {
+    let mut path: Vec<(Node, Partial)> = Vec::new();
+    for (node, sums) in all {
+        path.push((node, sums));
+        while let [.., (left, _), (right, _)] = path[..]
+            && left.width == right.width
+            && left.first.is_multiple_of(2 * left.width)
+        {
+            merge_last(alpha, &mut path);
+        }
+    }
+    // What is left lacks right halves, or lies in one.
+    while path.len() > 1 {
+        merge_last(alpha, &mut path);
+    }
+    path.pop().expect("sums to be merged").1
+}
+
+fn merge_last(alpha: f64, path: &mut Vec<(Node, Partial)>) {
+    if let Some((_, right)) = path.pop()
+        && let Some((node, left)) = path.last_mut()
+    {
+        left.merge(alpha, &right);
+        node.width *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{Noise, Stream};
+
+    const ALPHA: f64 = 3.0;
+
+    /// Sums of `blocks` blocks whose order of merging shows in the last bits; some have no finite energy.
+    fn sums(blocks: usize) -> Vec<Partial> {
+        let noise = Noise::new(5, Stream::Problem, blocks as u64);
+        let block = |b: usize| {
+            let [least, mass, x, y] = noise.uniforms(b as u32, 0);
+            let mut partial = Partial::empty(2);
+            partial.failed = b as u64;
+            if x > 0.1 {
+                (partial.least, partial.particle, partial.shift) = (least, b, least);
+                (partial.mass, partial.mass_of_squares, partial.moment) = (1.0 + mass, 1.0 + mass * mass, vec![x, -y]);
+            }
+            partial
+        };
+        (0..blocks).map(block).collect()
+    }
+
+    /// The tree, written down as it is defined.
+    fn tree(node: Node, sums: &[Partial]) -> Option<Partial> {
+        if node.first >= sums.len() {
+            return None;
+        }
+        if node.width == 1 {
+            return Some(sums[node.first].clone());
+        }
+        let half = node.width / 2;
+        let left = tree(Node { first: node.first, width: half }, sums);
+        match (left, tree(Node { first: node.first + half, width: half }, sums)) {
+            (Some(mut left), Some(right)) => {
+                left.merge(ALPHA, &right);
+                Some(left)
+            }
+            (left, _) => left,
+        }
+    }
+
+    /// The sums of ranges that end at `ends`, each merged by itself and then together.
+    fn cut(ends: &[usize], all: &[Partial]) -> Partial {
+        let mut sent = Vec::new();
+        let mut start = 0;
+        for &end in ends {
+            let mut own = all[start..end].to_vec();
+            merge_range(ALPHA, start..end, all.len(), &mut own);
+            let nodes: Vec<Node> = subtrees(start..end, all.len()).collect();
+            let most = 2 * usize::BITS - 2 * all.len().leading_zeros();
+            assert!(nodes.len() <= most.max(1) as usize, "{start}..{end} of {}: {nodes:?}", all.len());
+            sent.extend(nodes.into_iter().map(|node| (node, own[node.first - start].clone())));
+            start = end;
+        }
+        merge_subtrees(ALPHA, sent)
+    }
+
+    #[test]
+    fn every_cut_into_ranges_gives_the_bits_of_the_tree() {
+        for blocks in 1..=200usize {
+            let all = sums(blocks);
+            let whole = tree(Node { first: 0, width: blocks.next_power_of_two() }, &all).expect("a block");
+            let mut alone = all.clone();
+            assert_eq!(*Alone.merge(ALPHA, &mut alone), whole, "{blocks} blocks");
+            assert_eq!(cut(&(1..=blocks).collect::<Vec<_>>(), &all), whole, "{blocks} blocks, one by one");
+            for first in 1..blocks {
+                assert_eq!(cut(&[first, blocks], &all), whole, "{blocks} blocks, cut at {first}");
+                for second in (first + 1..blocks).step_by(1 + blocks / 40) {
+                    assert_eq!(cut(&[first, second, blocks], &all), whole, "{blocks} blocks, cut at {first}, {second}");
+                }
+            }
+            let noise = Noise::new(6, Stream::Problem, 0);
+            for try_ in 0..20 {
+                let ends = (1..blocks).filter(|&b| noise.below(b as u32, 1 << 40) >> try_ & 1 == 1).chain([blocks]);
+                assert_eq!(cut(&ends.collect::<Vec<_>>(), &all), whole, "{blocks} blocks, cut at random, {try_}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_of_few_blocks_without_exception() {
+        for blocks in 1..=12usize {
+            let all = sums(blocks);
+            let whole = tree(Node { first: 0, width: blocks.next_power_of_two() }, &all).expect("a block");
+            for cuts in 0..1usize << (blocks - 1) {
+                let ends = (1..blocks).filter(|b| cuts >> (b - 1) & 1 == 1).chain([blocks]);
+                assert_eq!(cut(&ends.collect::<Vec<_>>(), &all), whole, "{blocks} blocks, {cuts:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_merging_shows() {
+        let all = sums(100);
+        let mut fold = Partial::empty(2);
+        all.iter().for_each(|sums| fold.merge(ALPHA, sums));
+        assert_ne!(fold, cut(&[100], &all));
+    }
+}

@@ -1,0 +1,254 @@
+//! A run between two steps, and what the loop does with it.
+
+mod saved;
+
+use crate::backend::{Backend, Cpu};
+use crate::config::{DEFAULT_SHRINKAGE, Plan};
+use crate::ensemble::Ensemble;
+use crate::ledger::Ledger;
+use crate::method::{Decision, Move};
+use crate::objective::{Grouping, Objective, Rows, StepContext};
+use crate::observer::Observer;
+use crate::ranks::{Alone, Ranks};
+use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
+use crate::schedule::Weighing;
+use crate::simd::Scalar;
+use crate::state::Stopwatch;
+use std::sync::Arc;
+
+/// What the particles agreed on in a step.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    pub alpha: f64,
+    pub sigma: f64,
+    pub consensus: Vec<f64>,
+    pub least: f64,
+    pub effective_sample_size: f64,
+    /// Whether consensus stalled, so that the coming move kicks the swarm.
+    pub kicked: bool,
+}
+
+/// Everything that one step hands to the next.
+#[derive(Debug)]
+pub(crate) struct Run<T> {
+    pub plan: Plan,
+    pub backend: Box<dyn Backend<T>>,
+    ranks: Box<dyn Ranks>,
+    pub ledger: Ledger<T>,
+    pub agreed: Agreed,
+    /// The move that was decided and is not yet made.
+    pending: Option<Move>,
+    /// The move that was made last.
+    made: Option<Move>,
+    /// The round of evaluations that is asked for next, where somebody else evaluates.
+    round: usize,
+    /// Whether energies depend on the data batch.
+    stochastic: bool,
+    pool: Option<Arc<rayon::ThreadPool>>,
+    clock: Stopwatch,
+}
+
+impl<T: Scalar> Run<T> {
+    /// A run at time 0, nothing evaluated.
+    pub fn begin(plan: &Plan, grouping: Grouping, stochastic: bool) -> Result<Self, SolveError> {
+        let clock = Stopwatch::start();
+        let config = plan.config();
+        if stochastic && config.method.remembers() {
+            let remedy = "remembered energies are worth nothing where the data change; use method cbo".into();
+            return Err(crate::ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
+        }
+        let backend = Cpu::begin(plan, grouping)?;
+        let pool = backend.pool();
+        let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
+        Ok(Self {
+            ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
+            agreed: Agreed {
+                alpha: 0.0,
+                sigma: 0.0,
+                consensus: vec![0.0; plan.dim()],
+                least: f64::INFINITY,
+                effective_sample_size: 0.0,
+                kicked: false,
+            },
+            plan: plan.clone(),
+            backend: Box::new(backend),
+            ranks: Box::new(Alone),
+            pending: None,
+            made: None,
+            round: 0,
+            stochastic,
+            pool,
+            clock,
+        })
+    }
+
+    /// The threads of the run, if there are several.
+    pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.pool.clone()
+    }
+
+    /// Step, epoch and data batch of the evaluations of this step.
+    pub fn context(&self) -> StepContext {
+        self.plan.context(self.ledger.step, self.backend.data_batch())
+    }
+
+    /// Makes the pending move, if there is one, then evaluates and weighs the particles of the step.
+    pub fn advance_and_evaluate(&mut self, objective: &dyn Objective<T>) -> Result<(), SolveError> {
+        let (step, pending) = (self.ledger.step, self.pending.take());
+        let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
+        self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+        self.made = pending.or(self.made.take());
+        self.ledger.evaluations += self.evaluations_of(step);
+        Ok(())
+    }
+
+    /// The consensus point, from the sums of all blocks on all ranks; and what the step spent and found.
+    pub fn agree(&mut self) -> Result<(), SolveError> {
+        let at = self.context();
+        let config = self.plan.config();
+        let total = self.ranks.merge(self.agreed.alpha, self.backend.sums());
+        self.ledger.failed += total.failed;
+        self.ledger.infeasible += total.infeasible;
+        let agreed = total.consensus(&mut self.agreed.consensus);
+        (self.agreed.least, self.agreed.effective_sample_size) = (total.least, total.effective_sample_size());
+        let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
+        if config.strict && failed > 0 {
+            return Err(self.strict_error());
+        }
+        if agreed.is_none() {
+            let evaluated = self.backend.energies(0).len();
+            return Err(SolveError::NoFiniteEnergy { step: at.step, evaluated, failed, infeasible });
+        }
+        if let Some(point) = &config.freeze {
+            self.agreed.consensus.copy_from_slice(point);
+        }
+        self.agreed.sigma = config.sigma.at(at.step, at.epoch);
+        // Energies of different data are not comparable: a new data batch begins anew.
+        let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
+        if self.agreed.least < self.ledger.best.value || anew {
+            let x = self.backend.points(place.0).row(place.1);
+            self.ledger.improve(x, self.agreed.least, at.data_batch);
+        }
+        self.agreed.kicked = config.kick.is_some_and(|tolerance| self.moved() < tolerance);
+        Ok(())
+    }
+
+    /// Tells the observer of the step, and decides whether it is the last.
+    pub fn tell(&self, observer: &mut dyn Observer<T>) -> Option<StopReason> {
+        let seconds = self.clock.seconds();
+        let report = StepReport::new(self, seconds);
+        let broken = observer.observe(&report).is_break();
+        let next = self.evaluations_of(self.ledger.step + 1);
+        let narrow = |limit: f64| self.backend.ensemble().is_narrower_than(limit);
+        let reason =
+            if broken { Some(StopReason::Observer) } else { self.ledger.stop(&self.plan, next, seconds, narrow) };
+        if let Some(reason) = reason {
+            observer.ended(&report, reason);
+        }
+        reason
+    }
+
+    /// The next step begins with its move pending: towards the consensus point, with the noise of this step.
+    pub fn decide(&mut self) {
+        let Agreed { consensus, sigma, kicked, .. } = &self.agreed;
+        let from = Decision { step: self.ledger.step, consensus, sigma: *sigma, kicked: *kicked };
+        let config = self.plan.config();
+        self.pending = Some(config.method.decide(config, from, self.made.take().unwrap_or_default()));
+        self.ledger.step += 1;
+    }
+
+    /// Makes the pending move at once, for somebody else to evaluate.
+    pub fn settle(&mut self) {
+        if let Some(decided) = self.pending.take() {
+            self.backend.advance(&decided, self.ledger.step);
+            self.made = Some(decided);
+        }
+        self.backend.draw_ahead(self.ledger.step);
+    }
+
+    /// The points that somebody else is to evaluate.
+    pub fn points(&self) -> Rows<'_, T> {
+        self.backend.points(self.round)
+    }
+
+    /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
+    pub fn take(&mut self, energies: &[T]) -> bool {
+        let step = self.ledger.step;
+        self.backend.take(self.round, step, energies);
+        self.ledger.evaluations += energies.len() as u64;
+        self.round += 1;
+        if self.round < self.plan.config().method.rounds(step) {
+            return false;
+        }
+        self.round = 0;
+        self.agreed.alpha = self.backend.weigh(self.weighing());
+        true
+    }
+
+    /// Ends the run: evaluates the consensus point once and sums everything up.
+    pub fn end(self, objective: &dyn Objective<T>, reason: StopReason) -> Result<RunReport<T>, SolveError> {
+        let x = self.consensus();
+        let mut energy = [T::default()];
+        objective
+            .energies(self.context(), Rows::new(&x, self.plan.dim()), &mut energy)
+            .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
+        let report = self.summary(Some(energy[0].to_f64()), reason);
+        let (ensemble, energies) = self.backend.into_parts();
+        Ok(RunReport { ensemble, energies, ..report })
+    }
+
+    /// What the run came to, the particles left out. The consensus point counts as evaluated if its value is given.
+    pub fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
+        let (config, ledger) = (self.plan.config(), &self.ledger);
+        let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
+        // A frozen point was given, not found.
+        let found = config.freeze.is_none() && consensus.value < ledger.best.value;
+        RunReport {
+            best: if found { consensus.clone() } else { ledger.best.clone() },
+            consensus,
+            stop,
+            steps: ledger.step,
+            time: ledger.step as f64 * config.dt,
+            evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
+            failed_evaluations: ledger.failed,
+            infeasible_evaluations: ledger.infeasible,
+            alpha: self.agreed.alpha,
+            sigma: self.agreed.sigma,
+            ensemble: Ensemble::empty(self.plan.dim()),
+            energies: Vec::new(),
+            seed: config.seed,
+            seconds: self.clock.seconds(),
+        }
+    }
+
+    /// The consensus point in the precision of the run.
+    pub fn consensus(&self) -> Vec<T> {
+        self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
+    }
+
+    fn weighing(&self) -> Weighing {
+        let step = self.ledger.step;
+        self.plan.config().alpha.weighing(step, self.plan.context(step, 0).epoch)
+    }
+
+    /// Evaluations that a step takes.
+    fn evaluations_of(&self, step: u64) -> u64 {
+        (self.backend.energies(0).len() * self.plan.config().method.rounds(step)) as u64
+    }
+
+    /// How far the consensus point moved in the maximum norm; infinite in the first step.
+    fn moved(&self) -> f64 {
+        let Some(made) = &self.made else { return f64::INFINITY };
+        let distance = |(a, b): (&f64, &f64)| (a - b).abs();
+        self.agreed.consensus.iter().zip(&made.centre).map(distance).fold(0.0, f64::max)
+    }
+
+    fn strict_error(&self) -> SolveError {
+        let failed = |e: &T| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY;
+        let rounds = (0..self.plan.config().method.rounds(self.ledger.step)).map(|round| self.backend.energies(round));
+        let first = |energies: &[T]| energies.iter().position(failed).map(|row| (row, energies[row].to_f64()));
+        let (row, energy) = rounds.filter_map(first).next().unwrap_or((0, f64::NAN));
+        let particle = self.backend.evaluated().map_or(row, |particles| particles[row] as usize);
+        SolveError::Strict { step: self.ledger.step, particle, energy }
+    }
+}

@@ -1,0 +1,77 @@
+//! A run as bytes, and back.
+
+use super::Run;
+use crate::config::Plan;
+use crate::method::Move;
+use crate::objective::Grouping;
+use crate::simd::Scalar;
+use crate::state::{Reader, StateError, Stopwatch, Writer};
+
+impl<T: Scalar> Run<T> {
+    /// Everything that the coming steps depend on: whether the energies of this step are told, the seconds that the run took, what it
+    /// agreed on, spent and found, and the particles.
+    pub fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
+        let (agreed, ledger) = (&self.agreed, &self.ledger);
+        let mut to = Writer::begin::<T>(&self.plan);
+        [told, self.made.is_some(), agreed.kicked].into_iter().for_each(|flag| to.flag(flag));
+        to.count(self.round);
+        to.numbers(&[seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size]);
+        to.numbers(&agreed.consensus);
+        if let Some(made) = &self.made {
+            to.numbers(&made.centre);
+        }
+        to.numbers(&[ledger.best.value]);
+        to.numbers(&ledger.best.x);
+        let counts =
+            [ledger.step, ledger.best_batch, ledger.improved, ledger.evaluations, ledger.failed, ledger.infeasible];
+        counts.into_iter().for_each(|n| to.whole(n));
+        self.backend.save(&mut to);
+        to.end()
+    }
+
+    /// The run whose state was saved, and whether the energies of its step are told.
+    pub fn load(plan: &Plan, grouping: Grouping, stochastic: bool, bytes: &[u8]) -> Result<(Self, bool), StateError> {
+        let mut from = Reader::begin::<T>(plan, bytes)?;
+        let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
+        let mut run = Self::begin(plan, grouping, stochastic)?;
+        run.round = from.count()?;
+        let mut numbers = [0.0; 5];
+        from.numbers(&mut numbers)?;
+        let agreed = &mut run.agreed;
+        let seconds;
+        [seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size] = numbers;
+        agreed.kicked = kicked;
+        from.numbers(&mut agreed.consensus)?;
+        if made {
+            let mut centre = vec![0.0; plan.dim()];
+            from.numbers(&mut centre)?;
+            run.made = Some(Move { centre, ..Move::default() });
+        }
+        let ledger = &mut run.ledger;
+        from.numbers(std::slice::from_mut(&mut ledger.best.value))?;
+        from.numbers(&mut ledger.best.x)?;
+        for n in [
+            &mut ledger.step,
+            &mut ledger.best_batch,
+            &mut ledger.improved,
+            &mut ledger.evaluations,
+            &mut ledger.failed,
+            &mut ledger.infeasible,
+        ] {
+            *n = from.tally()?;
+        }
+        let rounds = plan.config().method.rounds(ledger.step);
+        if ledger.improved > ledger.step || run.round >= rounds || (told && run.round > 0) {
+            return Err(StateError::Damaged);
+        }
+        run.backend.load(&mut from, run.round)?;
+        from.end()?;
+        run.clock = Stopwatch::start_from(seconds);
+        Ok((run, told))
+    }
+
+    /// Seconds that the run took, pauses aside.
+    pub fn seconds(&self) -> f64 {
+        self.clock.seconds()
+    }
+}
