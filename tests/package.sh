@@ -8,10 +8,15 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
 export CARGO_TARGET_DIR
 
-# A package has no profiles of its own; with those of the workspace, it uses the libraries that the tests are built on.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=false
+# A package has no profiles of its own. With those of the workspace it is built on the libraries that the tests are built on; our own
+# crates need no speed here.
+set -- --config "$root/Cargo.toml"
+for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
+  set -- "$@" --config "profile.dev.package.$crate.opt-level=0"
+done
 cd "$root"
-"$CARGO" package --workspace --exclude cbo-python --locked
+"$CARGO" fetch --locked
+"$CARGO" package "$@" --workspace --exclude cbo-python --locked --offline
 
 place=$CARGO_TARGET_DIR/outside
 rm -rf "$place" && mkdir -p "$place"
@@ -20,5 +25,5 @@ tar -xzf "$CARGO_TARGET_DIR"/package/cbo-[0-9]*.crate -C "$place"
 mv "$place"/cbo-[0-9]* "$place/cbo"
 # The versions that were tested; none is fetched.
 cp "$place/cbo/Cargo.lock" "$place/outside/Cargo.lock"
-"$CARGO" run --quiet --offline --manifest-path "$place/outside/Cargo.toml"
+"$CARGO" run "$@" --quiet --offline --manifest-path "$place/outside/Cargo.toml"
 echo "a crate outside runs on the packaged engine"
