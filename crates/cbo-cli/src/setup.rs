@@ -118,7 +118,7 @@ impl Setup {
         if freeze_at_minimiser {
             config.freeze = built.minimisers().first().cloned();
         }
-        let plan = config.check(problem.dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
+        let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
         Ok(Self { problem, plan, precision, freeze_at_minimiser })
     }
 

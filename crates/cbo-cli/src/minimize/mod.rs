@@ -386,7 +386,8 @@ fn refusal(error: &SolveError, target: &Target) -> CliError {
 /// A run that could not continue, whatever it minimised.
 pub fn failure(error: &SolveError) -> CliError {
     match error {
-        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
+        SolveError::Config(error) => CliError::setting(&error.field.replace('_', "-"), &error.value, &error.remedy),
+        SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
         SolveError::NoFiniteEnergy { .. } => CliError::Failed(format!("{error} (--init, --bounds)")),
         _ => CliError::failed(error),
     }

@@ -25,7 +25,7 @@ pub struct Memory {
     pub beta: f64,
     /// How fast a smooth memory moves; `1 / dt`, all the way to a much better point, if `None`.
     pub kappa: Option<f64>,
-    /// How much of the way a smooth memory goes towards worse points, too.
+    /// How much of the way a smooth memory goes towards worse points too.
     pub theta: f64,
 }
 
@@ -70,7 +70,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The remembered points of a smooth memory are evaluated after the positions, but for the first, which are the positions.
+    /// The remembered points of a smooth memory are evaluated after the positions, except for the first, which are the positions.
     pub(super) fn rounds(&self, step: u64) -> usize {
         if self.is_hard() || step == 0 { 1 } else { 2 }
     }
