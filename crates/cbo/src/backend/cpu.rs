@@ -123,7 +123,9 @@ impl<T: Scalar> Cpu<T> {
                 note(&config.method, at.step, config.dt, round, &mut block, scratch);
             }
             if let Some(alpha) = alpha {
-                weigh(&config.method, alpha, &mut block, scratch);
+                // The energies of the last round are still there in double precision.
+                let doubled = !config.method.remembers() || rounds > 1;
+                weigh(&config.method, alpha, &mut block, scratch, doubled);
             }
             Ok(())
         })
@@ -161,7 +163,7 @@ impl<T: Scalar> Cpu<T> {
         let dim = plan.dim();
         let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
         infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
-            weigh(&plan.config().method, alpha, &mut block, scratch);
+            weigh(&plan.config().method, alpha, &mut block, scratch, false);
             Ok(())
         }));
     }
@@ -398,10 +400,10 @@ fn survey<T: Scalar>(round: usize, block: &mut Blocks<'_, T>, scratch: &mut Scra
 }
 
 /// The weights of a block and its moment: of the positions, or of what the particles remember.
-fn weigh<T: Scalar>(method: &Method, alpha: f64, block: &mut Blocks<'_, T>, scratch: &mut Scratch<T>) {
+fn weigh<T: Scalar>(method: &Method, alpha: f64, block: &mut Blocks<'_, T>, scratch: &mut Scratch<T>, doubled: bool) {
     let Blocks { rows, energies, points, values, sums: [sums, ..], .. } = block else { return };
     let (rows, energies) = if method.remembers() { (points, values) } else { (rows, energies) };
-    let energies = doubles(energies, &mut scratch.energies);
+    let energies = if doubled { &scratch.energies[..energies.len()] } else { doubles(energies, &mut scratch.energies) };
     let weights = &mut scratch.weights[..energies.len()];
     let shift = if method.remembers() { least_of(energies) } else { sums.least };
     sums.weigh(alpha, shift, rows, energies, weights);

@@ -34,7 +34,7 @@ macro_rules! compiled {
         impl Kernels for $t {
             #[inline(never)]
             fn advance(motion: &Motion<'_, $t>, first: usize, rows: &mut [$t], kept: &[$t], scratch: &mut Scratch<$t>) {
-                simd::run(Advance { motion, first, rows, kept, scratch });
+                Advance { motion, first, rows, kept, scratch }.run();
             }
             #[inline(never)]
             fn kick(motion: &Motion<'_, $t>, amplitude: $t, first: usize, rows: &mut [$t], scratch: &mut Scratch<$t>) {

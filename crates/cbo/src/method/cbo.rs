@@ -10,7 +10,7 @@
 use super::{Advance, Decision, Diffusion, Motion, Move, Scheme};
 use crate::backend::{TILE, fill, isotropic, settle, tile_rows, update};
 use crate::config::CboConfig;
-use crate::simd::{Kernel, Vector};
+use crate::simd::{Kernel, Scalar, Vector};
 
 /// The move towards the consensus point.
 pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
@@ -32,9 +32,21 @@ pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
     }
 }
 
+/// The move of a block of particles.
+pub(super) struct Step<'a, 'm, T>(pub Advance<'a, 'm, T>);
+
+impl<T: Scalar> Kernel<T> for Step<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        advance::<V>(self.0);
+    }
+}
+
 /// Moves a tile at a time.
 #[inline(always)]
-pub(super) fn advance<V: Vector>(Advance { motion, first, rows, scratch, .. }: Advance<'_, '_, V::Scalar>) {
+fn advance<V: Vector>(Advance { motion, first, rows, scratch, .. }: Advance<'_, '_, V::Scalar>) {
     let dim = motion.dim;
     let per_tile = tile_rows(dim);
     for (t, tile) in rows.chunks_mut(per_tile * dim).enumerate() {

@@ -11,7 +11,7 @@
 use super::{Advance, Decision, Diffusion, Motion, Move, Remembering, Scheme};
 use crate::backend::{fill, settle, tile_rows};
 use crate::config::{CboConfig, ConfigError};
-use crate::simd::{Scalar, Vector};
+use crate::simd::{Kernel, Scalar, Vector};
 
 /// How particles remember and return.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,9 +120,21 @@ fn comparable<T: Scalar>(energy: T) -> f64 {
     if energy.is_finite() { energy } else { f64::INFINITY }
 }
 
+/// The move of a block of particles.
+pub(super) struct Step<'a, 'm, T>(pub Advance<'a, 'm, T>);
+
+impl<T: Scalar> Kernel<T> for Step<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        advance::<V>(self.0);
+    }
+}
+
 /// Moves a tile at a time, row by row.
 #[inline(always)]
-pub(super) fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
+fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
     let Advance { motion, first, rows, kept, scratch } = work;
     let dim = motion.dim;
     let per_tile = tile_rows(dim);

@@ -12,7 +12,7 @@ use crate::backend::{Ahead, Scratch};
 use crate::bounds::Walls;
 use crate::config::{CboConfig, ConfigError};
 use crate::noise::{Noise, Stream};
-use crate::simd::{Kernel, Scalar, Vector};
+use crate::simd::{self, Scalar};
 
 /// The dynamics of the particles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -211,14 +211,13 @@ pub(crate) struct Advance<'a, 'm, T> {
     pub scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Scalar> Kernel<T> for Advance<'_, '_, T> {
-    type Output = ();
-
+impl<T: Scalar> Advance<'_, '_, T> {
+    /// Each method is a kernel of its own: compiled together, they would share registers.
     #[inline(always)]
-    fn run<V: Vector<Scalar = T>>(self) {
+    pub(crate) fn run(self) {
         match self.motion.method {
-            Method::Cbo => cbo::advance::<V>(self),
-            Method::Memory(_) => memory::advance::<V>(self),
+            Method::Cbo => simd::run(cbo::Step(self)),
+            Method::Memory(_) => simd::run(memory::Step(self)),
         }
     }
 }
