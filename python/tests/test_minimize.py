@@ -41,7 +41,15 @@ def test_three_kinds_of_objective_find_the_same():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"batch": 20}, {"batch": 20, "update": "partial"}, {"reduction": "on"}]
+    "options",
+    [
+        {},
+        {"batch": 20},
+        {"batch": 20, "update": "partial"},
+        {"reduction": "on"},
+        {"method": "memory"},
+        {"method": "memory:drift=0.4,beta=2"},
+    ],
 )
 def test_options_mean_the_same_for_all_objectives(options):
     problem = cbo.problems.ackley(4)
@@ -99,7 +107,7 @@ def test_failed_and_infeasible_points():
     assert result.x[0] >= 0 and np.isfinite(result.fun)
     with pytest.raises(RuntimeError, match="step 0, particle .* strict"):
         cbo.minimize(fun, BOX, vectorized=True, particles=50, steps=50, seed=1, strict=True)
-    with pytest.raises(RuntimeError, match="none of the 50 particles evaluated has a finite energy"):
+    with pytest.raises(RuntimeError, match="none of the 50 points evaluated has a finite energy"):
         cbo.minimize(lambda x: np.nan, BOX, particles=50)
 
 

@@ -203,7 +203,7 @@ def test_misuse():
 def test_a_step_without_values_ends_the_run(tmp_path):
     optimizer = make()
     x = optimizer.ask()
-    with pytest.raises(RuntimeError, match="none of the 24 particles evaluated has a finite energy"):
+    with pytest.raises(RuntimeError, match="none of the 24 points evaluated has a finite energy"):
         optimizer.tell(x, np.full(24, np.nan))
     for run in (optimizer, pickle.loads(pickle.dumps(optimizer))):
         with pytest.raises(RuntimeError, match="the run has ended with an error: .*none of the 24"):

@@ -4,7 +4,8 @@
 
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Objective, Reduction, Scalar, Scheme, Sigma, Update, solve,
+    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Reduction, Scalar, Scheme,
+    Sigma, Update, solve,
 };
 use cbo_lab::training::{Settings, train};
 use cbo_problems::nn::{Network, Shape};
@@ -87,7 +88,13 @@ fn print_fingerprints() {
 /// Schedules and extras in turn.
 fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
     let alpha = [Alpha::Constant(30.0), Alpha::EffectiveSampleSize(0.3), Alpha::Constant(f64::INFINITY)];
+    let smooth = Memory { beta: 0.5, ..Memory::default() };
     CboConfig {
+        method: match number % 13 {
+            3 => Method::Memory(Memory::default()),
+            8 => Method::Memory(smooth),
+            _ => Method::Cbo,
+        },
         particles,
         alpha: alpha[number % 3],
         sigma: Sigma::Constant(0.6),

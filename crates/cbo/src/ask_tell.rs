@@ -26,6 +26,8 @@ use crate::state::StateError;
 #[derive(Debug)]
 pub struct AskTell<T> {
     run: Run<T>,
+    /// Whether the points were asked for since energies were last told.
+    asked: bool,
     told: bool,
     stopped: Option<StopReason>,
 }
@@ -36,7 +38,7 @@ impl<T: Scalar> AskTell<T> {
         let plan = settings.plan(dim)?;
         let mut run = Run::begin(&plan, Grouping::Together, false)?;
         run.settle();
-        Ok(Self { run, told: false, stopped: None })
+        Ok(Self { run, asked: false, told: false, stopped: None })
     }
 
     /// The points of this step: the same until their energies are told. A step of a smooth [memory](crate::Memory) asks twice, for the
@@ -47,8 +49,9 @@ impl<T: Scalar> AskTell<T> {
         if self.told {
             self.run.decide();
             self.run.settle();
-            self.told = false;
+            (self.told, self.stopped) = (false, None);
         }
+        self.asked = true;
         self.run.points()
     }
 
@@ -58,7 +61,7 @@ impl<T: Scalar> AskTell<T> {
     /// # Panics
     /// If the points were not asked for since the last call, or if there are not as many energies as points.
     pub fn tell(&mut self, energies: &[T], observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
-        assert!(!self.told, "tell without ask");
+        assert!(std::mem::take(&mut self.asked), "tell without ask");
         assert_eq!(energies.len(), self.run.points().len(), "energies for points");
         if !self.run.take(energies) {
             return Ok(None);
@@ -99,8 +102,8 @@ impl<T: Scalar> AskTell<T> {
         self.run.consensus()
     }
 
-    /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too where those of the
-    /// positions are not yet told.
+    /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too
+    /// until those of the step are told.
     pub fn report(&self) -> RunReport<T> {
         self.report_with(None)
     }
@@ -143,6 +146,6 @@ impl<T: Scalar> AskTell<T> {
         let plan = settings.plan(dim).map_err(SolveError::from)?;
         let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
         let stopped = if told { run.tell(&mut ()) } else { None };
-        Ok(Self { run, told, stopped })
+        Ok(Self { run, asked: false, told, stopped })
     }
 }

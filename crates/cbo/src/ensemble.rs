@@ -112,9 +112,9 @@ impl<T: Scalar> Ensemble<T> {
     /// Whether the [`diameter`](Self::diameter) is below `limit`; finds out at the first rows if the swarm is wide.
     pub fn is_narrower_than(&self, limit: f64) -> bool {
         let Some(first) = self.rows().iter().next() else { return limit > 0.0 };
-        let near = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() < limit;
-        // Where all are near the first, the diameter may still be twice as large.
-        self.rows().iter().all(|row| row.iter().zip(first).all(near)) && self.diameter() < limit
+        let far = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() >= limit;
+        // Where none is far from the first, the diameter may still be twice as large.
+        !self.rows().iter().any(|row| row.iter().zip(first).any(far)) && self.diameter() < limit
     }
 
     /// Keeps `survivors` particles drawn at random, in their old order; `keep` is told of each.

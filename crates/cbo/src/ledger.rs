@@ -36,7 +36,7 @@ impl<T: Scalar> Ledger<T> {
         }
     }
 
-    /// Takes down a new best point.
+    /// Notes a new best point.
     pub fn improve(&mut self, x: &[T], value: f64, data_batch: u64) {
         self.best.x.copy_from_slice(x);
         (self.best.value, self.best_batch, self.improved) = (value, data_batch, self.step);

@@ -38,6 +38,7 @@ pub mod noise;
 mod objective;
 mod observer;
 mod population;
+#[doc(hidden)]
 pub mod ranks;
 mod report;
 mod run;

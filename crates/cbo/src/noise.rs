@@ -27,6 +27,7 @@ const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// What random numbers are used for; each purpose has numbers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Stream {
     /// Initial positions.
     Initial = 0,

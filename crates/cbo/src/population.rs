@@ -160,7 +160,7 @@ impl<T: Scalar> Population<T> {
         self.truncate(survivors);
     }
 
-    /// Has no more than `particles` particles left.
+    /// Keeps the first `particles` particles.
     pub fn truncate(&mut self, particles: usize) {
         self.ensemble.truncate(particles);
         self.kept.truncate(particles, self.ensemble.dim());

@@ -272,14 +272,14 @@ pub enum SolveError {
     },
     /// Nothing to agree on.
     #[error(
-        "step {step}: none of the {evaluated} particles evaluated has a finite energy ({failed} failed, {infeasible} infeasible); \
+        "step {step}: none of the {evaluated} points evaluated has a finite energy ({failed} failed, {infeasible} infeasible); \
          start where the objective is defined, or bound the search"
     )]
     NoFiniteEnergy {
         /// The step.
         step: u64,
-        /// Particles evaluated in it.
-        evaluated: usize,
+        /// Points evaluated in it.
+        evaluated: u64,
         /// How many had no value.
         failed: u64,
         /// How many were infeasible.
@@ -304,7 +304,7 @@ pub enum SolveError {
         message: String,
     },
     /// The positions do not fit into memory.
-    #[error("particles = {particles}: {bytes} bytes of positions cannot be allocated; use fewer particles or f32")]
+    #[error("particles = {particles}: {bytes} bytes for them cannot be allocated; use fewer particles or f32")]
     Memory {
         /// Number of particles.
         particles: usize,

@@ -87,6 +87,11 @@ impl<T: Scalar> Run<T> {
         self.pool.clone()
     }
 
+    /// Seconds that the run took, pauses aside.
+    pub fn seconds(&self) -> f64 {
+        self.clock.seconds()
+    }
+
     /// Step, epoch and data batch of the evaluations of this step.
     pub fn context(&self) -> StepContext {
         self.plan.context(self.ledger.step, self.backend.data_batch())
@@ -109,14 +114,14 @@ impl<T: Scalar> Run<T> {
         let total = self.ranks.merge(self.agreed.alpha, self.backend.sums());
         self.ledger.failed += total.failed;
         self.ledger.infeasible += total.infeasible;
-        let agreed = total.consensus(&mut self.agreed.consensus);
+        let found = total.consensus(&mut self.agreed.consensus);
         (self.agreed.least, self.agreed.effective_sample_size) = (total.least, total.effective_sample_size());
         let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
         if config.strict && failed > 0 {
             return Err(self.strict_error());
         }
-        if agreed.is_none() {
-            let evaluated = self.backend.energies(0).len();
+        if found.is_none() {
+            let evaluated = self.evaluations_of(at.step);
             return Err(SolveError::NoFiniteEnergy { step: at.step, evaluated, failed, infeasible });
         }
         if let Some(point) = &config.freeze {
@@ -126,7 +131,7 @@ impl<T: Scalar> Run<T> {
         // Energies of different data are not comparable: a new data batch starts again.
         let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
         if self.agreed.least < self.ledger.best.value || anew {
-            let x = self.backend.points(place.0).row(place.1);
+            let x = self.backend.row(place.0, place.1);
             self.ledger.improve(x, self.agreed.least, at.data_batch);
         }
         self.agreed.kicked = config.kick.is_some_and(|tolerance| self.moved() < tolerance);
@@ -139,7 +144,7 @@ impl<T: Scalar> Run<T> {
         let report = StepReport::new(self, seconds);
         let broken = observer.observe(&report).is_break();
         let next = self.evaluations_of(self.ledger.step + 1);
-        let narrow = |limit: f64| self.backend.ensemble().is_narrower_than(limit);
+        let narrow = |limit: f64| self.backend.is_narrower_than(limit);
         let reason =
             if broken { Some(StopReason::Observer) } else { self.ledger.stop(&self.plan, next, seconds, narrow) };
         if let Some(reason) = reason {
@@ -174,15 +179,13 @@ impl<T: Scalar> Run<T> {
     /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
     pub fn take(&mut self, energies: &[T]) -> bool {
         let step = self.ledger.step;
-        self.backend.take(self.round, step, energies);
+        let last = self.round + 1 == self.plan.config().method.rounds(step);
+        let weighing = last.then(|| self.weighing());
+        let alpha = self.backend.take(self.round, step, energies, weighing);
         self.ledger.evaluations += energies.len() as u64;
-        self.round += 1;
-        if self.round < self.plan.config().method.rounds(step) {
-            return false;
-        }
-        self.round = 0;
-        self.agreed.alpha = self.backend.weigh(self.weighing());
-        true
+        self.agreed.alpha = alpha.unwrap_or(self.agreed.alpha);
+        self.round = if last { 0 } else { self.round + 1 };
+        last
     }
 
     /// Ends the run: evaluates the consensus point once and sums everything up.
@@ -197,7 +200,7 @@ impl<T: Scalar> Run<T> {
         Ok(RunReport { ensemble, energies, ..report })
     }
 
-    /// What the run came to, the particles left out. The consensus point counts as evaluated if its value is given.
+    /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
     pub fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
         let (config, ledger) = (self.plan.config(), &self.ledger);
         let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
@@ -228,12 +231,12 @@ impl<T: Scalar> Run<T> {
 
     fn weighing(&self) -> Weighing {
         let step = self.ledger.step;
-        self.plan.config().alpha.weighing(step, self.plan.context(step, 0).epoch)
+        self.plan.config().alpha.weighing(step, self.context().epoch)
     }
 
     /// Evaluations that a step takes.
     fn evaluations_of(&self, step: u64) -> u64 {
-        (self.backend.energies(0).len() * self.plan.config().method.rounds(step)) as u64
+        (self.backend.count() * self.plan.config().method.rounds(step)) as u64
     }
 
     /// How far the consensus point moved in the maximum norm; infinite in the first step.

@@ -14,7 +14,7 @@ use crate::state::StateError;
 ///
 /// In each step the energies of the particles (or of a batch of them) give the consensus point
 /// `v_a = sum_i V^i w_i / sum_i w_i`, `w_i = exp(-alpha E(V^i))`, and every particle moves by
-/// `dV = -lambda (V - v_a) dt + sigma D(V - v_a) dB`.
+/// `dV = -lambda (V - v_a) dt + sigma D(V - v_a) dB`: this is the method [`cbo`](crate::Method::Cbo).
 ///
 /// With several threads the observer is told on one of them, unless the objective wants all rows in one call
 /// ([`Grouping::Together`]): then everything is called from the calling thread.
@@ -80,19 +80,19 @@ pub fn resume<T: Scalar>(
     Ok(ended?)
 }
 
-/// The loop itself.
+/// The loop itself. Formulas are those of the method `cbo`; others sum and move in their own way.
 fn follow<T: Scalar>(
     mut run: Run<T>,
     objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
     loop {
-        run.advance_and_evaluate(objective)?; // V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi, if a move is pending; then E(V)
-        run.agree()?; // v_a = sum w V / sum w, w = exp(-alpha E): the sums of all blocks, merged
+        run.advance_and_evaluate(objective)?; // the pending move, if there is one: V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi; then E(V)
+        run.agree()?; // v_a = sum w V / sum w with w = exp(-alpha E), from the sums of all blocks
         if let Some(reason) = run.tell(observer) {
             return run.end(objective, reason); // E(v_a), and the report
         }
-        run.decide(); // X = V - v_a and the noise of this step: the pending move
+        run.decide(); // the next move, which is now pending: towards v_a, with the noise of this step
     }
 }
 

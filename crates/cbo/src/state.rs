@@ -4,6 +4,7 @@
 //! everything little-endian.
 
 use crate::config::Plan;
+use crate::method::Method;
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use std::fmt::Display;
@@ -13,6 +14,13 @@ const MAGIC: &[u8; 8] = b"CBOSTATE";
 const VERSION: u32 = 2;
 /// Bytes of a word, zeros at its end included.
 const WORD: usize = 16;
+const _: () = {
+    let mut i = 0;
+    while i < Method::NAMES.len() {
+        assert!(Method::NAMES[i].len() <= WORD);
+        i += 1;
+    }
+};
 
 /// Bytes from which a run cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +142,7 @@ impl Writer {
     }
 }
 
-/// Takes numbers off bytes.
+/// Reads numbers from bytes.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

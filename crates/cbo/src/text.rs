@@ -296,7 +296,9 @@ impl FromStr for Memory {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let mut memory = Self::default();
         for setting in text.split(',').filter(|setting| !setting.trim().is_empty()) {
-            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let Some((name, value)) = setting.split_once('=') else {
+                return refuse(format!("`{}` needs a number, as in drift=0.5", setting.trim()));
+            };
             let place = match name.trim() {
                 "drift" => &mut memory.drift,
                 "noise" => &mut memory.noise,
@@ -384,7 +386,7 @@ mod tests {
         assert_eq!(message("pso"), "it is one of cbo, memory");
         assert!(message("cbo:drift=1").contains("no settings of its own"));
         assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
-        assert_eq!(message("memory:drift"), "`` is not a number");
+        assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");
         let memory = Memory { kappa: Some(2.0), beta: 10.0, ..Memory::default() };
         assert_eq!(" memory: beta=10, kappa=2 ".parse(), Ok(Method::Memory(memory)));
     }

@@ -58,7 +58,7 @@ impl Plain {
                     (*y, *value) = (v.clone(), hilly(v));
                 }
             } else {
-                let kappa = memory.kappa.unwrap_or(1.0 / dt);
+                let kappa = memory.kappa.unwrap_or(1.0 / (dt * (1.0 + 0.5 * memory.theta)));
                 let s = 0.5 * (1.0 + memory.theta + (memory.beta * (*value - hilly(v))).tanh());
                 *y = y.iter().zip(&*v).map(|(y, v)| y + kappa * dt * s * (v - y)).collect();
                 *value = hilly(y);
@@ -189,6 +189,24 @@ fn the_best_point_of_a_smooth_memory_may_be_a_remembered_one() {
     let run = solve(&config, &from_fn(4, hilly), &mut ()).expect("a run");
     assert_eq!(hilly(&run.best().x), run.best().value);
     assert!(run.best().value < hilly(&[0.0; 4]));
+}
+
+/// Noise that throws particles out of the world, in both precisions: what they remember stays where it was.
+#[test]
+fn particles_that_go_astray_do_not_take_their_memory_along() {
+    for beta in [1.0, f64::INFINITY] {
+        let config = CboConfig {
+            method: Method::Memory(Memory { beta, ..Memory::default() }),
+            particles: 30,
+            sigma: Sigma::Constant(1e100),
+            steps: Some(12),
+            ..CboConfig::default()
+        };
+        let run = solve(&config, &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut ()).expect("a run");
+        assert!(run.best().value < 0.1 && run.infeasible_evaluations() > 0, "{beta}: {run:?}");
+        let single = solve(&config, &from_fn(1, |x: &[f32]| x[0] * x[0]), &mut ()).expect("a run");
+        assert!(single.best().value < 0.1, "{beta}: {single:?}");
+    }
 }
 
 /// Its energies depend on the data.

@@ -226,7 +226,13 @@ fn damaged_states_are_refused() {
 
 #[test]
 fn numbers_that_no_run_would_write_are_refused_even_with_a_right_checksum() {
-    let config = CboConfig { particles: 8, batch: Some(4), seed: 5, ..CboConfig::default() };
+    for method in [Method::Cbo, hard(), smooth()] {
+        numbers_in_a_state_of(method);
+    }
+}
+
+fn numbers_in_a_state_of(method: Method) {
+    let config = CboConfig { method, particles: 8, batch: Some(4), seed: 5, ..CboConfig::default() };
     let bytes = some_state(&config);
     let body = bytes.len() - 4;
     for at in (16..body).step_by(8) {

@@ -14,7 +14,7 @@ use crate::method::{Method, Motion, Move, Remembering};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::population::{Columns, Population};
 use crate::report::SolveError;
-use crate::schedule::Weighing;
+use crate::schedule::{Alpha, Weighing};
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
 use std::convert::Infallible;
@@ -78,7 +78,7 @@ impl<T: Scalar> Cpu<T> {
             centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
             ahead: None,
             scratch: Scratch::new(dim, 0, noises),
-            doubles: Vec::new(),
+            doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
         })
     }
 
@@ -146,15 +146,31 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// A pass over the particles of the step whose energies of a round are known.
-    fn note_pass(&mut self, round: usize, step: u64) {
+    /// A pass over the particles of the step whose energies of a round are known; weighs them if alpha is given.
+    fn note_pass(&mut self, round: usize, step: u64, alpha: Option<f64>) {
         let Self { plan, population, sums, crew, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
         let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
         infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
             note(&config.method, step, config.dt, round, &mut block, scratch);
+            if let Some(alpha) = alpha {
+                weigh(&config.method, alpha, &mut block, scratch, !config.method.remembers() || round > 0);
+            }
             Ok(())
         }));
+        population.scatter();
+    }
+
+    /// The alpha of the weights; weighs the particles of the step unless that is `done`.
+    fn weighed(&mut self, weighing: Weighing, done: bool) -> f64 {
+        let alpha = match weighing {
+            Weighing::Alpha(alpha) => alpha,
+            Weighing::SampleSize(fraction) => self.alpha_for(fraction),
+        };
+        if !done {
+            self.weigh_pass(alpha);
+        }
+        alpha
     }
 
     /// A pass over the particles of the step for their weights.
@@ -171,9 +187,9 @@ impl<T: Scalar> Cpu<T> {
     /// The alpha at which the weights have an effective sample size of `fraction`.
     fn alpha_for(&mut self, fraction: f64) -> f64 {
         let columns = self.population.columns();
-        let energies = if columns.values.is_empty() { columns.energies } else { columns.values };
+        let energies = if self.plan.config().method.remembers() { columns.values } else { columns.energies };
         self.doubles.clear();
-        self.doubles.extend(energies.iter().map(|e| e.to_f64()));
+        self.doubles.extend(energies.iter().map(|e| e.to_f64()).filter(|e| e.is_finite()));
         alpha_for_sample_size(fraction, &self.doubles)
     }
 
@@ -195,7 +211,7 @@ impl<T: Scalar> Cpu<T> {
         }
     }
 
-    /// Has a sum for each block, and no more.
+    /// Keeps one sum for each block.
     fn fit_sums(&mut self) {
         self.sums.truncate(self.population.energies.len().div_ceil(block_rows(self.plan.dim())));
     }
@@ -211,18 +227,20 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     ) -> Result<f64, EvalError> {
         let all = self.population.batches.is_none() && objective.grouping() == Grouping::Blocks;
         if all && !(pending.is_some() && self.reduction_due(step)) {
-            self.fused_pass(pending, step, weighing.alpha(), objective)?;
-            return Ok(weighing.alpha().unwrap_or_else(|| self.weigh(weighing)));
+            let alpha = weighing.alpha();
+            self.fused_pass(pending, step, alpha, objective)?;
+            return Ok(self.weighed(weighing, alpha.is_some()));
         }
         if let Some(decided) = pending {
             self.advance(decided, step);
         }
         let at = self.plan.context(step, self.data_batch());
-        for round in 0..self.plan.config().method.rounds(step) {
+        let rounds = self.plan.config().method.rounds(step);
+        for round in 0..rounds {
             self.ask(round, at, objective)?;
-            self.note_pass(round, step);
+            self.note_pass(round, step, weighing.alpha().filter(|_| round + 1 == rounds));
         }
-        Ok(self.weigh(weighing))
+        Ok(self.weighed(weighing, weighing.alpha().is_some()))
     }
 
     fn advance(&mut self, decided: &Move, step: u64) {
@@ -290,20 +308,11 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.points(round)
     }
 
-    fn take(&mut self, round: usize, step: u64, energies: &[T]) {
+    fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
         self.population.columns().asked(round).1.copy_from_slice(energies);
-        self.note_pass(round, step);
-        self.population.scatter();
-    }
-
-    fn weigh(&mut self, weighing: Weighing) -> f64 {
-        let alpha = match weighing {
-            Weighing::Alpha(alpha) => alpha,
-            Weighing::SampleSize(fraction) => self.alpha_for(fraction),
-        };
-        self.weigh_pass(alpha);
-        self.population.scatter();
-        alpha
+        let alpha = weighing.and_then(Weighing::alpha);
+        self.note_pass(round, step, alpha);
+        weighing.map(|weighing| self.weighed(weighing, alpha.is_some()))
     }
 
     fn sums(&mut self) -> &mut [Partial] {
@@ -312,6 +321,18 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
 
     fn ensemble(&self) -> &Ensemble<T> {
         &self.population.ensemble
+    }
+
+    fn count(&self) -> usize {
+        self.population.energies.len()
+    }
+
+    fn row(&self, round: usize, place: usize) -> &[T] {
+        self.population.points(round).row(place)
+    }
+
+    fn is_narrower_than(&self, limit: f64) -> bool {
+        self.population.ensemble.is_narrower_than(limit)
     }
 
     fn energies(&self, round: usize) -> &[T] {

@@ -12,6 +12,7 @@ use crate::noise::Noise;
 use crate::simd;
 
 /// The kernels of one precision.
+#[doc(hidden)]
 pub trait Kernels: Sized {
     /// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
     fn advance(motion: &Motion<'_, Self>, first: usize, rows: &mut [Self], kept: &[Self], scratch: &mut Scratch<Self>);

@@ -42,14 +42,21 @@ pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
     /// The points of a round of evaluations.
     fn points(&self, round: usize) -> Rows<'_, T>;
 
-    /// Takes the energies of [`points`](Self::points), evaluated elsewhere.
-    fn take(&mut self, round: usize, step: u64, energies: &[T]);
-
-    /// Sums the particles of the step up, whose energies are all known. Returns the alpha of the weights.
-    fn weigh(&mut self, weighing: Weighing) -> f64;
+    /// Takes the energies of [`points`](Self::points), which the caller evaluated. With those of the last round it is told how to weigh,
+    /// and returns the alpha of the weights.
+    fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64>;
 
     /// The sums of the blocks.
     fn sums(&mut self) -> &mut [Partial];
+
+    /// How many particles the step evaluates.
+    fn count(&self) -> usize;
+
+    /// One point of a round of evaluations.
+    fn row(&self, round: usize, place: usize) -> &[T];
+
+    /// Whether the diameter of the swarm is below `limit`.
+    fn is_narrower_than(&self, limit: f64) -> bool;
 
     /// The positions of all particles.
     fn ensemble(&self) -> &Ensemble<T>;

@@ -23,7 +23,7 @@ pub struct Memory {
     /// How sharply better and worse points are told apart. Infinity, a hard memory, keeps the better point. A finite beta, a smooth
     /// memory, moves the remembered point instead, whose energy then takes a second evaluation per particle and step.
     pub beta: f64,
-    /// How fast a smooth memory moves; `1 / dt`, all the way to a much better point, if `None`.
+    /// How fast a smooth memory moves; `1 / (dt (1 + theta / 2))`, all the way to a much better point, if `None`.
     pub kappa: Option<f64>,
     /// How much of the way a smooth memory goes towards worse points too.
     pub theta: f64,
@@ -42,6 +42,10 @@ impl Memory {
         self.beta.is_infinite()
     }
 
+    fn kappa(&self, dt: f64) -> f64 {
+        self.kappa.unwrap_or(1.0 / (dt * (1.0 + 0.5 * self.theta)))
+    }
+
     pub(super) fn check(&self, dt: f64) -> Result<(), ConfigError> {
         let refuse = |name: &str, value: f64, remedy: String| {
             Err(ConfigError { field: "method", value: format!("memory with {name} = {value}"), remedy })
@@ -58,11 +62,14 @@ impl Memory {
             let remedy = "beta = inf keeps the better point; kappa and theta need a finite beta".into();
             return refuse("beta", self.beta, remedy);
         }
-        let kappa = self.kappa.unwrap_or(1.0 / dt);
+        if self.is_hard() {
+            return Ok(());
+        }
+        let kappa = self.kappa(dt);
         if !(kappa > 0.0 && kappa.is_finite()) {
             return refuse("kappa", kappa, "kappa must be a positive finite number".into());
         }
-        // Rounding aside, as 1 / dt times dt is not always 1.
+        // Rounding aside.
         if kappa * dt * (1.0 + 0.5 * self.theta) > 1.0 + 1e-9 {
             let most = 1.0 / (dt * (1.0 + 0.5 * self.theta));
             let remedy = format!("the memory would overshoot; kappa is at most 1 / (dt (1 + theta / 2)) = {most}");
@@ -97,11 +104,14 @@ impl Memory {
             }
             // No difference where neither has an energy.
             let gap = if here == there { 0.0 } else { there - here };
-            let share = self.kappa.unwrap_or(1.0 / dt) * dt * 0.5 * (1.0 + self.theta + (self.beta * gap).tanh());
+            let share = self.kappa(dt) * dt * 0.5 * (1.0 + self.theta + (self.beta * gap).tanh());
             for (y, v) in point.iter_mut().zip(row) {
                 let (from, to) = (y.to_f64(), v.to_f64());
-                // Between the two, whatever the rounding.
-                *y = T::from_f64((to - from).mul_add(share, from).clamp(from.min(to), from.max(to)));
+                // A particle that went astray is not followed.
+                if share > 0.0 && to.is_finite() {
+                    // Between the two, whatever the rounding.
+                    *y = T::from_f64((from + share * (to - from)).max(from.min(to)).min(from.max(to)));
+                }
             }
         }
     }
@@ -132,7 +142,7 @@ impl<T: Scalar> Kernel<T> for Step<'_, '_, T> {
     }
 }
 
-/// Moves a tile at a time, row by row.
+/// Moves a tile at a time.
 #[inline(always)]
 fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
     let Advance { motion, first, rows, kept, scratch } = work;
@@ -144,15 +154,21 @@ fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
         let count = tile.len() / dim;
         fill::<V>(motion.diffusion_noise, first, count, dim, &mut scratch.normals, tile);
         fill::<V>(motion.memory_noise, first, count, dim, &mut scratch.more_normals, points);
-        let normals = scratch.normals.chunks_exact(dim).zip(scratch.more_normals.chunks_exact(dim));
-        for ((row, point), (xi, zeta)) in tile.chunks_exact_mut(dim).zip(points.chunks_exact(dim)).zip(normals) {
+        // Coordinate by coordinate, vectors run across rows; norms are those of a row.
+        let piece = match motion.diffusion {
+            Diffusion::Anisotropic => motion.centres.len(),
+            Diffusion::Isotropic => dim,
+        };
+        let normals = scratch.normals.chunks(piece).zip(scratch.more_normals.chunks(piece));
+        for ((rows, points), (xi, zeta)) in tile.chunks_mut(piece).zip(points.chunks(piece)).zip(normals) {
             let amplitudes = match motion.diffusion {
                 Diffusion::Anisotropic => (V::splat(motion.noise), V::splat(motion.pull.1)),
-                Diffusion::Isotropic => norms::<V>(motion, row, point),
+                Diffusion::Isotropic => norms::<V>(motion, rows, points),
             };
-            let (centres, points) = (motion.centres[..dim].chunks(V::LANES), point.chunks(V::LANES));
-            let noises = xi.chunks(V::LANES).zip(zeta.chunks(V::LANES));
-            for (((x, c), y), (xi, zeta)) in row.chunks_mut(V::LANES).zip(centres).zip(points).zip(noises) {
+            let (centres, points) = (motion.centres.chunks(V::LANES), points.chunks(V::LANES));
+            let noises = xi[..rows.len()].chunks(V::LANES).zip(zeta[..rows.len()].chunks(V::LANES));
+            for (((x, c), y), (xi, zeta)) in rows.chunks_mut(V::LANES).zip(centres).zip(points).zip(noises) {
+                let c = &c[..x.len()];
                 let (drifted, far, away) =
                     displaced(motion, V::load_partial(x), V::load_partial(c), V::load_partial(y));
                 let (xi, zeta) = (amplitudes.0 * V::load_partial(xi), amplitudes.1 * V::load_partial(zeta));

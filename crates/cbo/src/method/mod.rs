@@ -1,7 +1,7 @@
 //! Methods: what is summed, what is decided, and how a particle moves. One file each.
 //!
 //! A method is a variant of [`Method`], chosen once with the settings. Its file answers the questions below for it; nothing else in
-//! the engine knows which method runs.
+//! the loop knows which method runs.
 
 mod cbo;
 mod memory;
@@ -21,7 +21,7 @@ pub enum Method {
     /// Consensus-based optimization, as in the paper.
     #[default]
     Cbo,
-    /// Particles that remember their best points.
+    /// Particles that remember good points.
     Memory(Memory),
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Move {
     pub centre: Vec<f64>,
     /// What the drift leaves of the distance from the centre: 1 - lambda dt.
     pub keep: f64,
-    /// The amplitude of the noise: sigma sqrt(dt).
+    /// The amplitude of the noise: sigma sqrt(dt), in plain consensus-based optimization as the scheme has it.
     pub noise: f64,
     /// The amplitude of plain noise, if the swarm is kicked.
     pub kick: Option<f64>,
@@ -111,7 +111,7 @@ impl Method {
         }
     }
 
-    /// The move towards the consensus point with the noise `sigma`, in place of an old one.
+    /// The move towards the consensus point, in the room of an old one.
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {

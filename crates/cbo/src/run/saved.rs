@@ -60,7 +60,11 @@ impl<T: Scalar> Run<T> {
         ] {
             *n = from.tally()?;
         }
-        let rounds = plan.config().method.rounds(ledger.step);
+        let method = plan.config().method;
+        let rounds = method.rounds(ledger.step);
+        if run.round == 1 && rounds == 1 {
+            return Err(StateError::differs("method", "a smooth memory in the midst of a step", method));
+        }
         if ledger.improved > ledger.step || run.round >= rounds || (told && run.round > 0) {
             return Err(StateError::Damaged);
         }
@@ -68,10 +72,5 @@ impl<T: Scalar> Run<T> {
         from.end()?;
         run.clock = Stopwatch::start_from(seconds);
         Ok((run, told))
-    }
-
-    /// Seconds that the run took, pauses aside.
-    pub fn seconds(&self) -> f64 {
-        self.clock.seconds()
     }
 }
