@@ -61,22 +61,6 @@ class SuccessRate:
         )
 
 
-def wilson(successes: int, runs: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a rate.
-
-    >>> [round(end, 4) for end in wilson(8, 10)]
-    [0.4902, 0.9433]
-    """
-    z = 1.959963984540054
-    rate = successes / runs
-    centre, scale = rate + z * z / (2 * runs), 1 + z * z / runs
-    half = z * math.sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs))
-    # At 0 and 1 the interval ends exactly, whatever the rounding.
-    low = 0.0 if successes == 0 else (centre - half) / scale
-    high = 1.0 if successes == runs else (centre + half) / scale
-    return low, high
-
-
 def success_rate(
     fun: Callable[..., Any],
     bounds: Any = None,
@@ -145,7 +129,7 @@ def success_rate(
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
     successes = int(np.count_nonzero(found))
     return SuccessRate(
-        successes / runs, *wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed
+        successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed
     )
 
 

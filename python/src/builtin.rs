@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{
-    CboConfig, EvalError, Grouping, Objective, Observer, Rows, RunReport, SolveError, StepContext, StepReport, solve,
+    EvalError, Grouping, Objective, Observer, Plan, Rows, RunReport, SolveError, StepContext, StepReport, solve,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -111,18 +111,18 @@ pub fn minimize_problem<'py>(
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (config, precision) = settings::read(settings)?;
-    let listeners = Listeners::new(callback, progress, &config, problem.inner.dim())?;
+    let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
+    let listeners = Listeners::new(callback, progress, &plan);
     match precision {
-        Precision::F32 => run::<f32>(py, &problem.inner, &config, listeners),
-        Precision::F64 => run::<f64>(py, &problem.inner, &config, listeners),
+        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners),
+        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners),
     }
 }
 
 fn run<'py, T: Number>(
     py: Python<'py>,
     problem: &cbo_problems::Problem,
-    config: &CboConfig,
+    plan: &Plan,
     mut listeners: Listeners<'py>,
 ) -> PyResult<Bound<'py, PyDict>>
 where
@@ -137,7 +137,7 @@ where
     let outcome = std::thread::scope(|scope| {
         let mut remote = Remote { watch: &mut watch, brake: &brake, gauge: &gauge, out, back };
         let objective = Braked { problem, brake: &brake };
-        let worker = scope.spawn(move || solve(config, &objective, &mut remote));
+        let worker = scope.spawn(move || solve(plan, &objective, &mut remote));
         loop {
             let steps = &mut steps;
             let news = py.detach(move || steps.recv_timeout(POLL));

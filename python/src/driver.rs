@@ -4,7 +4,7 @@ use crate::errors;
 use crate::function::{Fate, Function};
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{AskTell, CboConfig, Observer, RunReport, StepReport, StopReason};
+use cbo::{AskTell, Observer, Plan, RunReport, StepReport, StopReason};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -25,15 +25,9 @@ pub struct Listeners<'py> {
 }
 
 impl<'py> Listeners<'py> {
-    /// Listeners to a run of `config` in `dim` dimensions.
-    pub fn new(
-        callback: Option<Bound<'py, PyAny>>,
-        progress: Option<Bound<'py, PyAny>>,
-        config: &CboConfig,
-        dim: usize,
-    ) -> PyResult<Self> {
-        let plan = config.check(dim).map_err(|e| errors::of_run(&e.into()))?;
-        Ok(Self { callback, progress, last_step: plan.last_step(), shown: Instant::now() })
+    /// Listeners to a run.
+    pub fn new(callback: Option<Bound<'py, PyAny>>, progress: Option<Bound<'py, PyAny>>, plan: &Plan) -> Self {
+        Self { callback, progress, last_step: plan.last_step(), shown: Instant::now() }
     }
 
     /// Whether each step must be copied.
@@ -69,25 +63,24 @@ pub fn minimize_function<'py>(
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (config, precision) = settings::read(settings)?;
-    let listeners = Listeners::new(callback, progress, &config, dim)?;
+    let (plan, precision) = settings::plan(settings, dim)?;
+    let listeners = Listeners::new(callback, progress, &plan);
     let function = Function::new(fun, args, vectorized, convert)?;
     match precision {
-        Precision::F32 => run::<f32>(py, &config, dim, function, listeners),
-        Precision::F64 => run::<f64>(py, &config, dim, function, listeners),
+        Precision::F32 => run::<f32>(py, &plan, function, listeners),
+        Precision::F64 => run::<f64>(py, &plan, function, listeners),
     }
 }
 
 fn run<'py, T: Number>(
     py: Python<'py>,
-    config: &CboConfig,
-    dim: usize,
+    plan: &Plan,
     mut function: Function<'py>,
     mut listeners: Listeners<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut watch = Watch::new(dim);
-    let mut run = py.detach(|| AskTell::<T>::new(config, dim)).map_err(|e| errors::of_run(&e))?;
-    let outcome = follow(py, config, dim, &mut run, &mut function, &mut listeners, &mut watch);
+    let mut watch = Watch::new(plan.dim());
+    let mut run = py.detach(|| AskTell::<T>::new(plan, plan.dim())).map_err(|e| errors::of_run(&e))?;
+    let outcome = follow(py, &mut run, &mut function, &mut listeners, &mut watch);
     match outcome {
         Ok((stop, report)) => watch.result(py, stop.name(), Some(report.into_population())),
         Err(Ended { error, kept }) => {
@@ -118,14 +111,12 @@ impl From<PyErr> for Ended {
 /// The loop.
 fn follow<'py, T: Number>(
     py: Python<'py>,
-    config: &CboConfig,
-    dim: usize,
     run: &mut AskTell<T>,
     function: &mut Function<'py>,
     listeners: &mut Listeners<'py>,
     watch: &mut Watch,
 ) -> Result<(StopReason, RunReport<T>), Ended> {
-    let mut energies = Vec::new();
+    let (dim, mut energies) = (run.plan().dim(), Vec::new());
     let stop = loop {
         energies.resize(py.detach(|| run.ask().len()), T::default());
         let step = run.step();
@@ -135,7 +126,7 @@ fn follow<'py, T: Number>(
         }
         if fate == Fate::Kept {
             let failed = |e| Ended { error: errors::of_state(&e), kept: true };
-            let copy = AskTell::load(config, dim, &run.save()).map_err(failed)?;
+            let copy = AskTell::load(run.plan(), dim, &run.save()).map_err(failed)?;
             function.surrender(std::mem::replace(run, copy));
         }
         let mut observer = Listen { watch: &mut *watch, moment: None, wanted: listeners.want_moments() };

@@ -36,5 +36,6 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(driver::minimize_function, module)?)?;
     module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
     module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
+    module.add_function(wrap_pyfunction!(success::wilson, module)?)?;
     module.add_function(wrap_pyfunction!(theory::theory, module)?)
 }

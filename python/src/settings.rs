@@ -1,7 +1,7 @@
 //! Settings: a Python dictionary as the configuration of the engine.
 
 use crate::errors;
-use cbo::{CboConfig, Coordinates, InitialLaw, Reduction, TextError};
+use cbo::{CboConfig, Coordinates, InitialLaw, Plan, Reduction, TextError};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -194,10 +194,16 @@ pub fn read(settings: &Bound<'_, PyDict>) -> PyResult<(CboConfig, Precision)> {
     read_over(CboConfig::default(), settings)
 }
 
+/// The same, checked for a run in `dim` dimensions.
+pub fn plan(settings: &Bound<'_, PyDict>, dim: usize) -> PyResult<(Plan, Precision)> {
+    let (config, precision) = read(settings)?;
+    Ok((config.check(dim).map_err(|e| errors::of_run(&e.into()))?, precision))
+}
+
 /// Checks settings for a run in `dim` dimensions, without running it.
 #[pyfunction]
 pub fn check(dim: usize, settings: &Bound<'_, PyDict>) -> PyResult<()> {
-    read(settings)?.0.check(dim).map(|_| ()).map_err(|e| errors::of_run(&e.into()))
+    plan(settings, dim).map(|_| ())
 }
 
 /// The engine's defaults that the package shows or needs.

@@ -4,27 +4,19 @@ use crate::builtin::{Brake, Braked};
 use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
-use cbo::{CboConfig, EvalError, Objective, SolveError, StepReport, solve};
+use cbo::{CboConfig, EvalError, Objective, SolveError};
+use cbo_lab::success::{Outcome, Rate, outcome};
 use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
-
-/// One run of many; without a value if it could not continue.
-struct Outcome {
-    value: f64,
-    distance: f64,
-    evaluations: u64,
-    steps: u64,
-}
 
 /// Runs with the seeds `seed`, `seed + 1`, ...: their values, distances to a minimiser, evaluations and steps.
 #[pyfunction]
@@ -34,11 +26,11 @@ pub fn success_runs<'py>(
     settings: &Bound<'py, PyDict>,
     runs: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (config, precision) = settings::read(settings)?;
-    config.check(problem.inner.dim()).map_err(|e| errors::of_run(&e.into()))?;
+    let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
+    let config = plan.config();
     let outcomes = match precision {
-        Precision::F32 => all::<f32>(py, &problem.inner, &config, runs)?,
-        Precision::F64 => all::<f64>(py, &problem.inner, &config, runs)?,
+        Precision::F32 => all::<f32>(py, &problem.inner, config, runs)?,
+        Precision::F64 => all::<f64>(py, &problem.inner, config, runs)?,
     };
     let dict = PyDict::new(py);
     dict.set_item("fun", PyArray1::from_iter(py, outcomes.iter().map(|o| o.value)))?;
@@ -106,26 +98,18 @@ fn one<T: Number>(
 where
     cbo_problems::Problem: Objective<T>,
 {
+    let interrupted = || SolveError::Evaluation { step: 0, source: EvalError::new("interrupted") };
     if brake.soon.load(Relaxed) {
-        return Err(SolveError::Evaluation { step: 0, source: EvalError::new("interrupted") });
+        return Err(interrupted());
     }
     let config = CboConfig { threads: 1, seed: config.seed.wrapping_add(run), ..config.clone() };
-    let mut watch = |_: &StepReport<'_, T>| {
-        if brake.soon.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    match solve(&config, &Braked { problem, brake }, &mut watch) {
-        Ok(report) => {
-            let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
-            Ok(Outcome {
-                value: report.best().value,
-                distance: problem.distance_to_minimiser(&best),
-                evaluations: report.evaluations(),
-                steps: report.steps(),
-            })
-        }
-        Err(SolveError::NoFiniteEnergy { .. } | SolveError::Strict { .. }) => {
-            Ok(Outcome { value: f64::INFINITY, distance: f64::INFINITY, evaluations: 0, steps: 0 })
-        }
-        Err(error) => Err(error),
-    }
+    let stop = || brake.soon.load(Relaxed);
+    outcome(&config, problem, &Braked { problem, brake }, &stop)?.ok_or_else(interrupted)
+}
+
+/// The ends of the 95 % Wilson interval of a rate.
+#[pyfunction]
+pub fn wilson(successes: u64, runs: u64) -> (f64, f64) {
+    let rate = Rate::of(successes, runs);
+    (rate.low, rate.high)
 }

@@ -28,8 +28,11 @@ pub fn files(folder: &Path) -> [PathBuf; 3] {
 /// The observer of a run; a usage error where the theory has no place for the function.
 pub fn begin(problem: &Problem, config: &CboConfig, origins: &Origins) -> Result<Certificate, CliError> {
     Certificate::new(problem, config, KEPT).map_err(|error| {
-        let remedy = "choose a function with one minimiser inside its domain, such as sphere, rastrigin or ackley";
-        origins.blame("certify", &format!("certify = true: {error}; {remedy}"))
+        let remedy = match error.field {
+            "method" => "",
+            _ => "; choose a function with one minimiser inside its domain, such as sphere, rastrigin or ackley",
+        };
+        origins.blame("certify", &format!("certify = true: {error}{remedy}"))
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::error::{CliError, told};
 use crate::mnist::data;
 use crate::values;
+use cbo::ConfigError;
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -31,6 +32,12 @@ impl Origins {
             Some(line) => format!("{} line {line}: {message}", self.file.display()),
             None => message.to_string(),
         })
+    }
+
+    /// An error about a setting of the engine, whose flag has dashes.
+    pub fn blame_setting(&self, error: &ConfigError) -> CliError {
+        let field = error.field.replace('_', "-");
+        self.blame(&field, &format!("{field} = {}: {}", error.value, error.remedy))
     }
 }
 

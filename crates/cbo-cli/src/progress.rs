@@ -1,7 +1,7 @@
 //! The progress bar: only on a terminal, and rarely enough to cost nothing.
 
 use crate::numbers::brief;
-use cbo::{CboConfig, Scalar, StepReport};
+use cbo::{CboConfig, Plan, Scalar, StepReport};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -22,12 +22,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for a run of these settings in `dim` dimensions; `None` where nobody would see it.
-    pub fn new(config: &CboConfig, dim: usize, wanted: bool) -> Option<Self> {
+    /// A bar for a run; `None` where nobody would see it.
+    pub fn new(plan: &Plan, wanted: bool) -> Option<Self> {
         let bar = bar(FULL, wanted)?;
-        let last_step = config.check(dim).ok()?.last_step();
-        let CboConfig { max_evaluations, max_seconds, .. } = *config;
-        Some(Self { bar, last_step, max_evaluations, max_seconds, shown: 0.0 })
+        let CboConfig { max_evaluations, max_seconds, .. } = *plan.config();
+        Some(Self { bar, last_step: plan.last_step(), max_evaluations, max_seconds, shown: 0.0 })
     }
 
     /// Shows a step, if the last one was shown long enough ago.

@@ -5,7 +5,7 @@ use crate::error::{CliError, told};
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
-use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Scheme};
+use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Method, Plan, Scheme};
 use cbo_problems::{Problem, ProblemError, Shift};
 use std::path::Path;
 
@@ -85,8 +85,8 @@ impl ProblemSpec {
 pub struct Setup {
     /// The problem.
     pub problem: ProblemSpec,
-    /// The settings.
-    pub config: CboConfig,
+    /// The settings, checked.
+    pub plan: Plan,
     /// The precision.
     pub precision: Precision,
     /// Whether the consensus point is frozen at the minimiser, which a random shift moves with the seed.
@@ -115,15 +115,16 @@ impl Setup {
             Some(FreezeSpec::Off) => config.freeze = None,
             Some(FreezeSpec::Minimiser) | None => (),
         }
-        let mut setup = Self { problem, config, precision, freeze_at_minimiser };
-        setup.config = setup.config_for(&built, setup.config.seed);
-        setup.config.check(setup.problem.dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
-        Ok(setup)
+        if freeze_at_minimiser {
+            config.freeze = built.minimisers().first().cloned();
+        }
+        let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
+        Ok(Self { problem, plan, precision, freeze_at_minimiser })
     }
 
     /// The settings of a run on `problem` with this seed.
     pub fn config_for(&self, problem: &Problem, seed: u64) -> CboConfig {
-        let mut config = CboConfig { seed, ..self.config.clone() };
+        let mut config = CboConfig { seed, ..self.plan.config().clone() };
         if self.freeze_at_minimiser {
             config.freeze = problem.minimisers().first().cloned();
         }
@@ -132,7 +133,7 @@ impl Setup {
 
     /// What the user should know before the run.
     pub fn warning(&self) -> Option<String> {
-        stability_warning(&self.config, self.problem.dim)
+        stability_warning(&self.plan)
     }
 }
 
@@ -270,7 +271,13 @@ fn available_memory() -> Option<u128> {
 ///
 /// The default dynamics gives no warning, stable or not: it was chosen on purpose, and a user who changed nothing
 /// has nothing to correct.
-pub fn stability_warning(config: &CboConfig, dim: usize) -> Option<String> {
+///
+/// Only for plain consensus-based optimization: nothing of the kind is known of the others.
+pub fn stability_warning(plan: &Plan) -> Option<String> {
+    let (config, dim) = (plan.config(), plan.dim());
+    if config.method != Method::Cbo {
+        return None;
+    }
     let dynamics = |c: &CboConfig| (c.lambda, c.sigma, c.dt, c.diffusion, c.scheme);
     if config.mean_square_factor(dim) < 1.0 || dynamics(config) == dynamics(&CboConfig::default()) {
         return None;
@@ -305,6 +312,10 @@ mod tests {
     use super::*;
     use cbo::Sigma;
 
+    fn warning(config: &CboConfig, dim: usize) -> Option<String> {
+        stability_warning(&config.check(dim).expect("settings that make sense"))
+    }
+
     #[test]
     fn the_warning_names_the_bound_of_the_kind_of_noise() {
         let with = |sigma, diffusion, scheme| CboConfig {
@@ -316,18 +327,18 @@ mod tests {
             ..CboConfig::default()
         };
         let aniso = with(1.42, Diffusion::Anisotropic, Scheme::EulerMaruyama);
-        let text = stability_warning(&aniso, 16).expect("1.42^2 > 1.99");
+        let text = warning(&aniso, 16).expect("1.42^2 > 1.99");
         assert!(text.contains("sigma^2 < 2 lambda - lambda^2 dt = 1.99") && text.contains("1.4107"), "{text}");
-        assert_eq!(stability_warning(&with(1.41, Diffusion::Anisotropic, Scheme::EulerMaruyama), 16), None);
+        assert_eq!(warning(&with(1.41, Diffusion::Anisotropic, Scheme::EulerMaruyama), 16), None);
         let iso = with(0.36, Diffusion::Isotropic, Scheme::EulerMaruyama);
-        let text = stability_warning(&iso, 16).expect("16 * 0.36^2 > 1.99");
+        let text = warning(&iso, 16).expect("16 * 0.36^2 > 1.99");
         assert!(text.contains("d sigma^2 (d = 16)") && text.contains("0.3527"), "{text}");
-        assert_eq!(stability_warning(&iso, 12), None);
+        assert_eq!(warning(&iso, 12), None);
         // Drift-first has a little more room: 16 sigma^2 < 2.0304, sigma < 0.3562.
-        assert_eq!(stability_warning(&with(0.355, Diffusion::Isotropic, Scheme::DriftFirst), 16), None);
-        assert!(stability_warning(&with(0.355, Diffusion::Isotropic, Scheme::EulerMaruyama), 16).is_some());
+        assert_eq!(warning(&with(0.355, Diffusion::Isotropic, Scheme::DriftFirst), 16), None);
+        assert!(warning(&with(0.355, Diffusion::Isotropic, Scheme::EulerMaruyama), 16).is_some());
         let steep = CboConfig { lambda: 30.0, dt: 0.1, ..CboConfig::default() };
-        assert!(stability_warning(&steep, 2).expect("lambda dt = 3").contains("lambda dt must lie between 0 and 2"));
-        assert_eq!(stability_warning(&CboConfig::default(), 1000), None);
+        assert!(warning(&steep, 2).expect("lambda dt = 3").contains("lambda dt must lie between 0 and 2"));
+        assert_eq!(warning(&CboConfig::default(), 1000), None);
     }
 }

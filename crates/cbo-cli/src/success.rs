@@ -1,7 +1,7 @@
 //! `cbo success`: how often a minimum is found, over many seeds.
 
 use crate::config_file::Origins;
-use crate::error::{CliError, print};
+use crate::error::{CliError, print, told};
 use crate::minimize::{eprintln_quietly, failure};
 use crate::numbers::{Number, grouped, json, short};
 use crate::options::RunOptions;
@@ -9,12 +9,12 @@ use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
 use crate::{interrupt, progress};
-use cbo::{CboConfig, Objective, Scalar, StepReport, StopReason, solve};
+use cbo::{CboConfig, Objective, Scalar};
+use cbo_lab::success::{Rate, median, outcome};
 use cbo_problems::Problem;
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::ops::ControlFlow;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,7 +121,7 @@ fn all_runs<T: Scalar>(args: &SuccessArgs, setup: &Setup) -> Result<Vec<Outcome>
 where
     Problem: Objective<T>,
 {
-    let count = threads(setup.config.threads);
+    let count = threads(setup.plan.config().threads);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(count)
         .build()
@@ -131,7 +131,7 @@ where
         if interrupt::requested() {
             return None;
         }
-        let outcome = one_run::<T>(setup, setup.config.seed.wrapping_add(index as u64), args.tolerance);
+        let outcome = one_run::<T>(setup, setup.plan.config().seed.wrapping_add(index as u64), args.tolerance);
         if let Some(bar) = &bar {
             bar.inc(1);
             bar.set_message(format!(
@@ -161,49 +161,23 @@ where
         Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
-    let mut watch = |_: &StepReport<'_, T>| {
-        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let found = match outcome::<T>(&config, &problem, &problem, &interrupt::requested) {
+        Ok(found) => found?,
+        Err(error) => return Some(Err(failure(&error))),
     };
-    let report = match solve(&config, &problem, &mut watch) {
-        Ok(report) => report,
-        Err(error) => {
-            return Some(match failure(&error) {
-                CliError::Failed(message) => Ok(Outcome::failed(seed, message)),
-                other => Err(other),
-            });
-        }
-    };
-    if report.stop() == StopReason::Observer {
-        return None;
-    }
-    let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
-    let distance = problem.distance_to_minimiser(&best);
     Some(Ok(Outcome {
         seed,
-        success: distance < tolerance,
-        distance: Number(distance),
-        value: Number(report.best().value),
-        evaluations: report.evaluations(),
-        steps: report.steps(),
-        stop: report.stop().name(),
-        error: None,
+        success: found.is_success(tolerance),
+        distance: Number(found.distance),
+        value: Number(found.value),
+        evaluations: found.evaluations,
+        steps: found.steps,
+        stop: found.end.as_ref().map_or("error", |stop| stop.name()),
+        error: found.end.err().map(|error| match failure(&error) {
+            CliError::Failed(message) => message,
+            _ => told(&error),
+        }),
     }))
-}
-
-impl Outcome {
-    fn failed(seed: u64, message: String) -> Self {
-        let nowhere = Number(f64::INFINITY);
-        Self {
-            seed,
-            success: false,
-            distance: nowhere,
-            value: nowhere,
-            evaluations: 0,
-            steps: 0,
-            stop: "error",
-            error: Some(message),
-        }
-    }
 }
 
 /// The problem in words: shifts and rotations that differ from run to run have no number to show.
@@ -217,9 +191,9 @@ fn description(problem: &ProblemSpec) -> Result<String, CliError> {
 
 impl Summary {
     fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
-        let problem = setup.problem.build(setup.config.seed).map_err(|e| CliError::usage(&e))?;
+        let problem = setup.problem.build(setup.plan.config().seed).map_err(|e| CliError::usage(&e))?;
         let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
-        let (wilson_low, wilson_high) = wilson(successes, runs);
+        let Rate { rate, low: wilson_low, high: wilson_high, .. } = Rate::of(successes, runs);
         let finished = || outcomes.iter().filter(|o| o.error.is_none());
         let evaluations = |o: &Outcome| o.evaluations as f64;
         Ok(Self {
@@ -227,18 +201,18 @@ impl Summary {
             dim: problem.dim(),
             runs,
             successes,
-            rate: successes as f64 / runs as f64,
+            rate,
             wilson_low,
             wilson_high,
             tolerance: Number(args.tolerance),
             criterion: CRITERION,
-            median_evaluations: median(finished().map(evaluations)),
-            median_evaluations_successful: median(finished().filter(|o| o.success).map(evaluations)),
-            median_value: median(finished().map(|o| o.value.0)),
+            median_evaluations: median(finished().map(evaluations)).map(Number),
+            median_evaluations_successful: median(finished().filter(|o| o.success).map(evaluations)).map(Number),
+            median_value: median(finished().map(|o| o.value.0)).map(Number),
             minimum: Number(problem.minimum()),
             failed_runs: runs - finished().count() as u64,
-            seed: setup.config.seed,
-            particles: setup.config.particles,
+            seed: setup.plan.config().seed,
+            particles: setup.plan.config().particles,
             precision: setup.precision.name(),
             outcomes: args.verbose.unwrap_or(false).then_some(outcomes),
         })
@@ -300,52 +274,5 @@ impl Summary {
             text += &format!("{:<12} {} runs could not continue; --verbose says why\n", "failed", self.failed_runs);
         }
         text
-    }
-}
-
-/// The 95 % Wilson interval of a rate.
-fn wilson(successes: u64, runs: u64) -> (f64, f64) {
-    let (n, z) = (runs as f64, 1.959_963_984_540_054_f64);
-    let rate = successes as f64 / n;
-    let (centre, scale) = (rate + z * z / (2.0 * n), 1.0 + z * z / n);
-    let half = z * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
-    // At 0 and 1 the interval ends exactly, whatever the rounding.
-    let low = if successes == 0 { 0.0 } else { (centre - half) / scale };
-    let high = if successes == runs { 1.0 } else { (centre + half) / scale };
-    (low, high)
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<Number> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(Number(values[middle])),
-        _ => Some(Number((values[middle - 1] + values[middle]) / 2.0)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wilson_intervals_are_the_published_ones() {
-        // Brown, Cai and DasGupta 2001 give the formula; 8 of 10 is the usual worked example.
-        let close = |a: f64, b: f64| (a - b).abs() < 5e-5;
-        let (low, high) = wilson(8, 10);
-        assert!(close(low, 0.4902) && close(high, 0.9433), "{low} {high}");
-        let (low, high) = wilson(0, 100);
-        assert!(low == 0.0 && close(high, 0.0370), "{low} {high}");
-        let (low, high) = wilson(100, 100);
-        assert!(close(low, 0.9630) && high == 1.0, "{low} {high}");
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(Number(2.0)));
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(Number(2.5)));
-        assert_eq!(median(std::iter::empty()), None);
     }
 }

@@ -144,7 +144,7 @@ fn a_short_run_neither_agrees_nor_disagrees() {
     assert!(words[1..].iter().all(|word| word == "not_reached"), "{words:?}");
     assert!(figure["runs"][0]["claims"][3]["measured"].is_null());
     let text = stdout(&runs.figure(&["short"], &[]));
-    assert!(text.contains("not reached") && text.contains("6 are of later epochs"), "{text}");
+    assert!(text.contains("not reached") && text.contains("6 are for later epochs"), "{text}");
 }
 
 #[test]

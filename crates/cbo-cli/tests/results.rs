@@ -256,7 +256,7 @@ fn help_has_examples_and_the_engines_defaults() {
         assert!(stdout(&output).contains("Examples:\n  cbo "), "{command}");
         if command != "list" {
             let flat = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(flat.contains(&format!("as many as points] [default: {}]", defaults.particles)), "{flat}");
+            assert!(flat.contains(&format!("one per point] [default: {}]", defaults.particles)), "{flat}");
             assert!(flat.contains(&format!("Time step [default: {:?}]", defaults.dt)), "{flat}");
         }
     }

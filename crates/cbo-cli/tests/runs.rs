@@ -116,7 +116,7 @@ fn show_tells_what_is_known() {
         "at x         (1, -0, 0.1)",
         "evaluations  120",
         "4 (1 died, 1 infeasible, 1 ok, 1 timeout)",
-        "0.5 s in the mean",
+        "0.5 s on average",
         "failure      died: exit code 3 at (1, 2, 3), attempt 1",
         "  stderr     broken [2J",
         "checkpoint   step 5",

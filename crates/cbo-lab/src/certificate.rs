@@ -23,7 +23,7 @@ use crate::theory::landscape::Landscape;
 use crate::theory::laplace::{Distances, LaplaceBound};
 use crate::theory::mass::Ball;
 use crate::theory::mollifier;
-use cbo::{BoundHandling, CboConfig, Diffusion, Ensemble, Observer, RunReport, Scalar, Sigma, StepReport};
+use cbo::{BoundHandling, CboConfig, Diffusion, Ensemble, Method, Observer, RunReport, Scalar, Sigma, StepReport};
 use cbo_problems::Problem;
 use std::ops::ControlFlow;
 
@@ -119,9 +119,12 @@ impl Certificate {
     /// An observer of runs of `config` on `problem` that keeps at most `capacity` steps (at least 2). The mass is that
     /// within R_0 of v*.
     ///
-    /// An error if the function does not satisfy assumption A2: it has several minimisers, or one at the edge of its
-    /// domain.
+    /// An error if the method is another than consensus-based optimization, or if the function does not satisfy assumption A2: it has
+    /// several minimisers, or one at the edge of its domain.
     pub fn new(problem: &Problem, config: &CboConfig, capacity: usize) -> Result<Self, TheoryError> {
+        if config.method != Method::Cbo {
+            return Err(TheoryError::new("method", config.method, "the theorem is about the method cbo"));
+        }
         let assumptions = assumptions(problem)?;
         let steady_sigma = match (config.sigma, config.diffusion) {
             (Sigma::Constant(sigma), Diffusion::Anisotropic) if sigma > 0.0 => Some(sigma),

@@ -40,5 +40,6 @@ pub mod frozen;
 pub mod meanfield;
 pub mod setting;
 pub mod statistics;
+pub mod success;
 pub mod theory;
 pub mod training;

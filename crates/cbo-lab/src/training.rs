@@ -22,7 +22,7 @@ mod judge;
 mod tests;
 
 use cbo::{
-    Alpha, CboConfig, Clock, Coordinates, Geometric, InitialLaw, Sigma, SolveError, StateError, StepReport, solve,
+    Alpha, CboConfig, Clock, Coordinates, Geometric, InitialLaw, Plan, Sigma, SolveError, StateError, StepReport, solve,
 };
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::Workspace;
@@ -263,7 +263,7 @@ pub fn train(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Training<'a> {
-    config: CboConfig,
+    plan: Plan,
     objective: CrossEntropy<'a>,
     bench: Bench<'a>,
     rhythm: Rhythm,
@@ -286,13 +286,13 @@ impl<'a> Training<'a> {
         let epoch_steps = objective.batches() * round;
         let steps = epochs.saturating_mul(epoch_steps);
         let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
-        config.check(network.parameters()).map_err(SolveError::from)?;
+        let plan = config.check(network.parameters()).map_err(SolveError::from)?;
         check_memory(config.particles, network.parameters())?;
         let bench = Bench::new(settings, data)?;
         // Too few images for batch normalisation are a wrong setting; better found before the run than in it.
         let first = bench.evaluator.batch(&data.train, &objective.images(0));
         bench.evaluator.evaluate(&vec![0.0; network.parameters()], &first, Mode::Train, &mut Workspace::default())?;
-        Ok(Self { config, objective, bench, rhythm: Rhythm { epoch_steps }, steps })
+        Ok(Self { plan, objective, bench, rhythm: Rhythm { epoch_steps }, steps })
     }
 
     /// Trains from the beginning; `watch` is told of every step and may end the run, which then reports the particles as
@@ -300,7 +300,7 @@ impl<'a> Training<'a> {
     pub fn run(self, watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send) -> Result<Trained, TrainingError> {
         let begin = (Findings::default(), 0.0);
         let mut judge = Judge::new(self.bench, self.rhythm, self.steps, begin, watch);
-        let run = solve(&self.config, &self.objective, &mut judge)?;
+        let run = solve(&self.plan, &self.objective, &mut judge)?;
         judge.finish(&run)
     }
 
@@ -313,7 +313,7 @@ impl<'a> Training<'a> {
     ) -> Result<Trained, TrainingError> {
         let findings = Findings::from_bytes(&from.findings, self.rhythm)?;
         let mut judge = Judge::new(self.bench, self.rhythm, self.steps, findings, watch);
-        let resumed = cbo::resume(&self.config, &self.objective, &mut judge, &from.state);
+        let resumed = cbo::resume(&self.plan, &self.objective, &mut judge, &from.state);
         let run = resumed.map_err(|error| match error {
             StateError::Solve(error) => error.into(),
             other => TrainingError::State(other),

@@ -9,7 +9,7 @@ use crate::simd::Scalar;
 use crate::state::StateError;
 
 /// A run step by step, for objectives that are evaluated elsewhere. With the same config, seed and energies it goes through the same
-/// steps as [`solve`](crate::solve), bit by bit.
+/// steps as [`solve`](crate::solve), bit for bit.
 ///
 /// ```
 /// use cbo::{AskTell, CboConfig};
@@ -99,7 +99,7 @@ impl<T: Scalar> AskTell<T> {
         self.run.consensus()
     }
 
-    /// The run so far. The value of the consensus point is NaN: nobody evaluated it. The energies are NaN, too, where those of the
+    /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too where those of the
     /// positions are not yet told.
     pub fn report(&self) -> RunReport<T> {
         self.report_with(None)
@@ -120,7 +120,7 @@ impl<T: Scalar> AskTell<T> {
         RunReport { ensemble: backend.ensemble().clone(), energies, ..summary }
     }
 
-    /// The state as bytes, from which [`load`](Self::load) continues bit by bit.
+    /// The state as bytes, from which [`load`](Self::load) continues bit for bit.
     pub fn save(&self) -> Vec<u8> {
         self.run.save(self.told, self.run.seconds())
     }

@@ -1,4 +1,4 @@
-//! Particle batches: a fresh random permutation, cut into pieces; one piece is evaluated a step.
+//! Particle batches: a fresh random permutation, cut into pieces; one piece is evaluated per step.
 
 use crate::noise::{Noise, Stream};
 

@@ -11,7 +11,7 @@ pub enum BoundHandling {
     Reflect,
     /// It stops at the wall.
     Clip,
-    /// Nothing: the bounds serve for the initial positions only.
+    /// Nothing: the bounds are used only for the initial positions.
     None,
 }
 
@@ -36,7 +36,7 @@ pub fn reflect(x: f64, low: f64, high: f64) -> f64 {
     let width = high - low;
     let offset = (x - low).rem_euclid(2.0 * width);
     let inside = if offset > width { high - (offset - width) } else { low + offset };
-    // Rounding, and positions that are no numbers, must not leave the box. (`max` of NaN is the wall.)
+    // Rounding, and positions that are not numbers, must not leave the box. (`max` of NaN is the wall.)
     inside.max(low).min(high)
 }
 

@@ -63,20 +63,20 @@ pub struct CboConfig {
     pub epoch_steps: Option<u64>,
     /// Shrinks the swarm with its variance, once an epoch.
     pub reduction: Option<Reduction>,
-    /// Stop after so many steps. Without this, `time`, `max_evaluations` and `max_seconds` a run takes [`DEFAULT_STEPS`] at
+    /// Stop after this many steps. Without this, `time`, `max_evaluations` and `max_seconds` a run takes [`DEFAULT_STEPS`] at
     /// most and stops earlier when the swarm has shrunk to [`DEFAULT_SHRINKAGE`] of its first diameter.
     pub steps: Option<u64>,
     /// Stop at this time, a multiple of dt.
     pub time: Option<f64>,
     /// Stop before more evaluations than this are spent.
     pub max_evaluations: Option<u64>,
-    /// Stop after so many seconds.
+    /// Stop after this many seconds.
     pub max_seconds: Option<f64>,
     /// Stop when a value this low is found.
     pub target: Option<f64>,
     /// Stop when the swarm is smaller than this, in the maximum norm.
     pub diameter: Option<f64>,
-    /// Stop when the best value did not improve over so many steps.
+    /// Stop when the best value has not improved for this many steps.
     pub stagnation: Option<u64>,
     /// Seed of everything random; 0 is a seed like any other.
     pub seed: u64,
@@ -89,7 +89,7 @@ pub struct CboConfig {
 /// Steps of a run that sets no steps, time, evaluations or seconds.
 pub const DEFAULT_STEPS: u64 = 1000;
 
-/// More threads than this are a slip of the keyboard.
+/// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
 /// The fraction of its first diameter at which the swarm of such a run is done.
@@ -155,7 +155,7 @@ struct Checked {
     dim: usize,
     /// Steps allowed, from `steps` or `time`.
     last_step: Option<u64>,
-    /// Whether the length of the run is left to us.
+    /// Whether the length of the run is left to the engine.
     open_ended: bool,
 }
 
@@ -409,14 +409,14 @@ impl CboConfig {
     }
 
     fn check_stops(&self) -> Result<Option<u64>, ConfigError> {
-        at_least_one("epoch-steps", self.epoch_steps)?;
+        at_least_one("epoch_steps", self.epoch_steps)?;
         at_least_one("stagnation", self.stagnation)?;
         if let Some(target) = self.target
             && target.is_nan()
         {
             return refuse("target", target, "must be a number");
         }
-        for (field, value) in [("time", self.time), ("max-seconds", self.max_seconds), ("diameter", self.diameter)] {
+        for (field, value) in [("time", self.time), ("max_seconds", self.max_seconds), ("diameter", self.diameter)] {
             value.map_or(Ok(()), |v| positive(field, v))?;
         }
         let needed = self.batch.unwrap_or(self.particles) as u64 + 1;
@@ -426,7 +426,7 @@ impl CboConfig {
             let remedy = format!(
                 "contradicts the first step, which alone takes {needed}: one per particle, and one for the consensus point"
             );
-            return refuse("max-evaluations", max, remedy);
+            return refuse("max_evaluations", max, remedy);
         }
         let from_time = self.time.map(|t| (t / self.dt).round() as u64);
         if let (Some(time), Some(steps)) = (self.time, from_time)
@@ -472,7 +472,7 @@ impl CboConfig {
     }
 }
 
-/// The environment is a setting, too.
+/// The environment is a setting too.
 fn check_instruction_set() -> Result<(), ConfigError> {
     match simd::chosen() {
         Ok(_) => Ok(()),

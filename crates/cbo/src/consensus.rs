@@ -50,7 +50,7 @@ impl Partial {
         }
     }
 
-    /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them. Round 0 begins anew.
+    /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them. Round 0 starts again.
     pub(crate) fn survey(&mut self, first: usize, round: usize, energies: &[f64]) {
         if round == 0 {
             (self.least, self.particle, self.round, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0, 0);

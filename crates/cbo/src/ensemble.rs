@@ -43,7 +43,7 @@ impl<T: Scalar> Ensemble<T> {
         self.dim
     }
 
-    /// The positions, one particle a row.
+    /// The positions, one particle per row.
     pub fn rows(&self) -> Rows<'_, T> {
         Rows::new(&self.positions, self.dim)
     }

@@ -21,7 +21,7 @@
 //!
 //! For more control, fill a [`CboConfig`] and call [`solve`] with an [`Objective`] and an [`Observer`].
 //!
-//! The same config and seed give bit-identical results at any number of threads: see [`noise`].
+//! The same config and seed give bit-identical results with any number of threads: see [`noise`].
 
 mod ask_tell;
 mod backend;

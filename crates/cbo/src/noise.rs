@@ -115,7 +115,7 @@ impl Noise {
         self.normals_meanwhile(first, rows, dim, out, &[])
     }
 
-    /// [`normals`](Self::normals), with `meanwhile` brought into the cache bit by bit.
+    /// [`normals`](Self::normals), with `meanwhile` brought into the cache piece by piece.
     pub(crate) fn normals_meanwhile<'a, T: Scalar>(
         self,
         first: u32,
@@ -186,7 +186,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         let mut upcoming = self.meanwhile.chunks_exact(2 * V::LANES);
         let rounds = Rounds::<V::Words>::new(self.noise);
         let distance = (16 / blocks, 16 % blocks);
-        // Words, then radii, then normals, each in the place of what came before: three tight loops whose constants fit
+        // Words, then radii, then normals, each in place of what came before: three tight loops whose constants fit
         // the registers and whose iterations overlap run faster than one long loop.
         for part in self.out[..chunks * 64].chunks_mut(512) {
             for chunk in part.chunks_exact_mut(64) {
@@ -261,8 +261,8 @@ impl<W: Words> Rounds<W> {
                 }
             }
         } else {
-            // One group after the other, as few registers want it, and a round's keys put in a round earlier: that is a shorter way
-            // from one multiplication to the next.
+            // One group after another, because there are few registers, with a round's keys added a round earlier, which shortens the
+            // path from one multiplication to the next.
             for c in &mut groups {
                 (c[1], c[3]) = (c[1].xor(self.keys[0][0]), c[3].xor(self.keys[0][1]));
                 for [k0, k1] in &self.keys[1..] {

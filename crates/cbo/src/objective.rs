@@ -96,7 +96,7 @@ impl EvalError {
         Self { message: message.into(), row: None, source: None }
     }
 
-    /// The same, of a call whose rows come after so many others.
+    /// The same, of a call whose rows come after this many others.
     pub(crate) fn after(self, rows: usize) -> Self {
         Self { row: self.row.map(|row| row + rows), ..self }
     }
@@ -104,7 +104,7 @@ impl EvalError {
 
 /// A function to be minimised, evaluated for many points at once.
 ///
-/// The energy of a point may depend on the point and on `at`, never on the other rows of the call: the engine cuts the
+/// The energy of a point may depend on the point and on `at`, never on the other rows of the call: the engine splits the
 /// rows as it likes.
 pub trait Objective<T: Scalar>: Sync {
     /// Number of coordinates.

@@ -1,4 +1,4 @@
-//! Observers: told of each step, may stop the run. And the history, which thins itself rather than grow.
+//! Observers: told of each step, may stop the run. And the history, of bounded length.
 
 use crate::report::{StepReport, StopReason};
 use crate::simd::Scalar;
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 /// Is told of each step before the particles move.
 ///
-/// Closures are observers, and so are tuples of two; `()` looks away.
+/// Closures are observers, and so are tuples of two; `()` ignores everything.
 ///
 /// ```
 /// use cbo::{CboConfig, StepReport, from_fn, solve};
@@ -89,7 +89,7 @@ pub struct Record {
     pub consensus: Vec<f64>,
 }
 
-/// Keeps evenly spaced steps, at most `capacity` of them: when it is full, every second one goes and the spacing doubles.
+/// Keeps evenly spaced steps, at most `capacity` of them: when it is full, every second one is dropped and the spacing doubles.
 #[derive(Clone, Debug)]
 pub struct History {
     records: Vec<Record>,

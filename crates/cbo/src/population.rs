@@ -49,7 +49,7 @@ impl<T> Columns<'_, T> {
 }
 
 impl<T: Scalar> Kept<T> {
-    /// Room for what is remembered of so many particles, whose energies are not yet known, or `None` if there is no memory for it.
+    /// Room for what is remembered of this many particles, whose energies are not yet known, or `None` if there is no memory for it.
     fn try_new(particles: usize, dim: usize) -> Option<Self> {
         Some(Self { points: Buffer::try_new(particles * dim)?, values: vec![T::from_f64(f64::INFINITY); particles] })
     }

@@ -1,4 +1,4 @@
-//! What is told of a step and of a run.
+//! The reports of a step and of a run.
 
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
@@ -112,7 +112,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.seconds
     }
 
-    /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit by bit.
+    /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit for bit.
     pub fn state(&self) -> Vec<u8> {
         self.run.save(true, self.seconds)
     }
@@ -184,7 +184,7 @@ impl<T> RunReport<T> {
         &self.best
     }
 
-    /// The consensus point at the end, and its value: evaluated once, or NaN if nobody did.
+    /// The consensus point at the end, and its value: evaluated once, or NaN if it was not.
     pub fn consensus(&self) -> &Evaluated<T> {
         &self.consensus
     }
@@ -255,7 +255,7 @@ impl<T> RunReport<T> {
     }
 }
 
-/// Why a run could not go on.
+/// Why a run could not continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SolveError {

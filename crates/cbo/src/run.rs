@@ -40,7 +40,7 @@ pub(crate) struct Run<T> {
     pending: Option<Move>,
     /// The move that was made last.
     made: Option<Move>,
-    /// The round of evaluations that is asked for next, where somebody else evaluates.
+    /// The round of evaluations that is asked for next, where the caller evaluates.
     round: usize,
     /// Whether energies depend on the data batch.
     stochastic: bool,
@@ -123,7 +123,7 @@ impl<T: Scalar> Run<T> {
             self.agreed.consensus.copy_from_slice(point);
         }
         self.agreed.sigma = config.sigma.at(at.step, at.epoch);
-        // Energies of different data are not comparable: a new data batch begins anew.
+        // Energies of different data are not comparable: a new data batch starts again.
         let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
         if self.agreed.least < self.ledger.best.value || anew {
             let x = self.backend.points(place.0).row(place.1);
@@ -157,7 +157,7 @@ impl<T: Scalar> Run<T> {
         self.ledger.step += 1;
     }
 
-    /// Makes the pending move at once, for somebody else to evaluate.
+    /// Makes the pending move at once, for the caller to evaluate.
     pub fn settle(&mut self) {
         if let Some(decided) = self.pending.take() {
             self.backend.advance(&decided, self.ledger.step);
@@ -166,7 +166,7 @@ impl<T: Scalar> Run<T> {
         self.backend.draw_ahead(self.ledger.step);
     }
 
-    /// The points that somebody else is to evaluate.
+    /// The points that the caller is to evaluate.
     pub fn points(&self) -> Rows<'_, T> {
         self.backend.points(self.round)
     }

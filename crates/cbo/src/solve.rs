@@ -96,7 +96,7 @@ fn follow<T: Scalar>(
     }
 }
 
-/// Does `work` on one of the threads of the run, from where it hands work to the others without waiting for anyone to wake up.
+/// Does `work` on one of the threads of the run, from which it hands work to the others without waiting for anyone to wake up.
 fn on_its_threads<T: Scalar, R: Send>(
     run: Run<T>,
     objective: &impl Objective<T>,

@@ -29,7 +29,7 @@ pub enum StateError {
     },
     /// Written by cbo 0.1.
     #[error(
-        "the state was written by cbo 0.1, which added up in another order, so that its runs cannot be continued bit by bit; finish the \
+        "the state was written by cbo 0.1, which added up in another order, so that its runs cannot be continued bit for bit; finish the \
          run with cbo 0.1, or start it again"
     )]
     Old,

@@ -77,15 +77,11 @@ fn schedule(text: &str) -> Result<(Vec<f64>, Clock), TextError> {
     Ok((numbers.split(',').map(number).collect::<Result<_, _>>()?, clock))
 }
 
-/// The cap that never holds.
-fn open_cap(factor: f64) -> f64 {
-    if factor >= 1.0 { f64::INFINITY } else { 0.0 }
-}
-
 fn geometric(text: &str) -> Result<Geometric, TextError> {
     let (numbers, clock) = schedule(text)?;
+    let open = |factor: f64| if factor >= 1.0 { f64::INFINITY } else { 0.0 };
     match numbers[..] {
-        [start, factor] => Ok(Geometric { start, factor, cap: open_cap(factor), clock }),
+        [start, factor] => Ok(Geometric { start, factor, cap: open(factor), clock }),
         [start, factor, cap] => Ok(Geometric { start, factor, cap, clock }),
         _ => refuse("a geometric schedule is geometric:START,FACTOR[,CAP][,step|epoch]"),
     }
@@ -100,10 +96,7 @@ fn logarithmic(text: &str) -> Result<(f64, Clock), TextError> {
 
 impl Display for Geometric {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "geometric:{:?},{:?}", self.start, self.factor)?;
-        if self.cap != open_cap(self.factor) {
-            write!(f, ",{:?}", self.cap)?;
-        }
+        write!(f, "geometric:{:?},{:?},{:?}", self.start, self.factor, self.cap)?;
         write_clock(f, self.clock)
     }
 }
@@ -370,8 +363,8 @@ mod tests {
                 assert_eq!(setting.to_string(), *text);
             }
         }
-        both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
-        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
+        both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,inf,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
+        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9,0.0", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
         both::<Reduction>(&["0.2,0.8"]);
         both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
         both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);

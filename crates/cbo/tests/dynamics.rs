@@ -208,7 +208,7 @@ fn positions_next_to_zero_become_zero_and_no_others_change() {
     assert!(run(scale, 2000).iter().all(|x| *x == 0.0));
 }
 
-/// Zero may lie outside the box, be it by ever so little.
+/// Zero may lie outside the box, even if only slightly.
 #[test]
 fn positions_next_to_zero_stay_in_their_box() {
     for low in [1e-43, 1e-33, 1e-31] {

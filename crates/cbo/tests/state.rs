@@ -1,4 +1,4 @@
-//! Runs step by step, and runs that are saved and go on later, are the run of `solve`, bit by bit.
+//! Runs step by step, and runs that are saved and resumed, are the run of `solve`, bit for bit.
 
 use cbo::{
     Alpha, AskTell, CboConfig, Diffusion, History, InitialLaw, Memory, Method, Scalar, Sigma, SolveError, StateError,
@@ -235,7 +235,7 @@ fn numbers_that_no_run_would_write_are_refused_even_with_a_right_checksum() {
             changed[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
             changed.extend(crc32fast::hash(&changed).to_le_bytes());
             if let Ok(mut run) = AskTell::<f64>::load(&config, DIM, &changed) {
-                // Whatever the numbers are, it is a run that can go on.
+                // Whatever the numbers are, it is a run that can continue.
                 assert_eq!(run.ask().len(), 4);
                 let _ = run.tell(&[1.0, 2.0, 3.0, 4.0], &mut ());
             }
@@ -274,7 +274,7 @@ fn energies_that_say_nothing_are_an_error() {
     assert!(matches!(run.tell(&nothing, &mut ()), Err(SolveError::NoFiniteEnergy { failed: 130, .. })));
 }
 
-/// Hears of the end, and of the step before it.
+/// Is told of the end, and of the step before it.
 #[derive(Default)]
 struct Listener {
     seen: Vec<u64>,
@@ -342,7 +342,7 @@ fn a_run_that_contracted_goes_on_when_it_is_given_steps() {
     let whole = solve::<f64>(&longer, &objective, &mut ()).expect("a run");
     let again = resume::<f64>(&longer, &objective, &mut (), &state).expect("a run");
     assert_eq!((again.stop(), again.steps(), &again.best()), (StopReason::Steps, whole.steps(), &whole.best()));
-    // A diameter of its own counts from now on, too.
+    // A diameter of its own counts from now on too.
     let finer = CboConfig { diameter: Some(1e-30), ..longer };
     assert_eq!(resume::<f64>(&finer, &objective, &mut (), &state).expect("a run").stop(), StopReason::Steps);
 }

@@ -141,16 +141,16 @@ fn bad_settings_are_refused_by_name() {
         ),
         (
             CboConfig { max_evaluations: Some(50), ..quick() },
-            "max-evaluations = 50: contradicts the first step, which alone takes 51: one per particle, and one for the consensus point",
+            "max_evaluations = 50: contradicts the first step, which alone takes 51: one per particle, and one for the consensus point",
         ),
         (
             CboConfig { steps: None, time: Some(0.04), dt: 0.1, ..quick() },
             "time = 0.04: must be a multiple of dt = 0.1; 0.1 is",
         ),
-        (CboConfig { max_seconds: Some(-1.0), ..quick() }, "max-seconds = -1: must be a positive finite number"),
+        (CboConfig { max_seconds: Some(-1.0), ..quick() }, "max_seconds = -1: must be a positive finite number"),
         (CboConfig { target: Some(f64::NAN), ..quick() }, "target = NaN: must be a number"),
         (CboConfig { stagnation: Some(0), ..quick() }, "stagnation = 0: must be at least 1"),
-        (CboConfig { epoch_steps: Some(0), ..quick() }, "epoch-steps = 0: must be at least 1"),
+        (CboConfig { epoch_steps: Some(0), ..quick() }, "epoch_steps = 0: must be at least 1"),
     ];
     for (config, message) in cases {
         assert_eq!(refusal(&config), message);

@@ -147,6 +147,6 @@ pub fn task(
     if let Some(FreezeSpec::At(point)) = &options.freeze {
         config.freeze = Some(point.clone());
     }
-    config.check(dim).map_err(|e| origins.blame(e.field, &told(&e)))?;
-    Ok(Task::of_command(spec, config, options.precision.unwrap_or_default()))
+    let plan = config.check(dim).map_err(|e| origins.blame_setting(&e))?;
+    Ok(Task::of_command(spec, plan, options.precision.unwrap_or_default()))
 }

@@ -123,8 +123,8 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
     let certificate = match (&task.subject, args.certificate_folder()) {
         (Subject::Function(spec), Some(_)) => {
-            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
-            Some(certify::begin(&problem, &task.config, origins)?)
+            let problem = spec.build(task.config().seed).map_err(|e| CliError::usage(&e))?;
+            Some(certify::begin(&problem, task.config(), origins)?)
         }
         _ => None,
     };
@@ -192,14 +192,11 @@ fn extend(
         ));
     }
     let task = Task::new(settings, origins)?;
-    let config = &task.config;
+    let config = task.config();
     let (step, evaluations, seconds) =
         from.map_or((0, 0, 0.0), |from| (from.summary.step, from.summary.evaluations, from.summary.seconds));
     let (time, add) = (step as f64 * config.dt, |a: f64, b: f64| a + b);
-    let steps = args.steps.map(|steps| {
-        let before = config.check(task.dim()).ok().and_then(|plan| plan.last_step());
-        steps.after(before, step, u64::saturating_add)
-    });
+    let steps = args.steps.map(|steps| steps.after(task.plan.last_step(), step, u64::saturating_add));
     let end = args.time.map(|end| end.after(config.time.or(config.steps.map(|n| n as f64 * config.dt)), time, add));
     let budget = args.max_evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
     let limit = args.max_seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
@@ -280,10 +277,10 @@ fn go_in<T: Scalar>(
 where
     Problem: Objective<T>,
 {
-    let (options, config, dim) = (&args.run, &task.config, task.dim());
+    let (options, config, dim) = (&args.run, task.config(), task.dim());
     // The first checkpoint, before anything is evaluated, says what the run is; it has no state yet.
     let (begun, from) = (from, from.filter(|from| !from.state.is_empty()));
-    let progress = Progress::new(config, dim, !options.json() && !options.quiet());
+    let progress = Progress::new(&task.plan, !options.json() && !options.quiet());
     let mut target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
@@ -309,12 +306,12 @@ where
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            cbo::resume::<T>(config, &target, &mut watch, &from.state).map_err(|e| match e {
+            cbo::resume::<T>(&task.plan, &target, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target),
                 other => CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(&other))),
             })
         }
-        None => cbo::solve::<T>(config, &target, &mut watch).map_err(|e| refusal(&e, &target)),
+        None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target)),
     };
     drop(watch.progress.take());
     let report = report.inspect_err(|error| {
@@ -347,7 +344,7 @@ where
 fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
     match &task.subject {
         Subject::Function(spec) => {
-            let problem = spec.build(task.config.seed).map_err(|e| CliError::usage(&e))?;
+            let problem = spec.build(task.config().seed).map_err(|e| CliError::usage(&e))?;
             Ok(Target::Function(Box::new(problem)))
         }
         Subject::Command(spec) => {
@@ -389,7 +386,8 @@ fn refusal(error: &SolveError, target: &Target) -> CliError {
 /// A run that could not continue, whatever it minimised.
 pub fn failure(error: &SolveError) -> CliError {
     match error {
-        SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
+        SolveError::Config(error) => CliError::setting(&error.field.replace('_', "-"), &error.value, &error.remedy),
+        SolveError::Memory { .. } | SolveError::Threads { .. } => CliError::usage(error),
         SolveError::NoFiniteEnergy { .. } => CliError::Failed(format!("{error} (--init, --bounds)")),
         _ => CliError::failed(error),
     }

@@ -122,7 +122,7 @@ impl<'a> Pictures<'a> {
         let snapshots = film
             .map(|film| film.finish(Snapshot::new(report.steps(), report.time(), report.ensemble(), &consensus)))
             .unwrap_or_default();
-        let view = task.config.bounds.as_deref().filter(|b| b.iter().all(|(l, h)| l.is_finite() && h.is_finite()));
+        let view = task.config().bounds.as_deref().filter(|b| b.iter().all(|(l, h)| l.is_finite() && h.is_finite()));
         let landscape = target.function().filter(|_| !snapshots.is_empty());
         let landscape = landscape.map(|p| (p, Landscape::new(p, view.unwrap_or(p.domain()))));
         Self { target, records, landscape, snapshots }

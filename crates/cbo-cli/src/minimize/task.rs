@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::setup::{ProblemSpec, Setup, stability_warning};
 use crate::values::Precision;
 use crate::{settings, text};
-use cbo::{CboConfig, InitialLaw};
+use cbo::{CboConfig, InitialLaw, Plan};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -42,8 +42,8 @@ pub enum Subject {
 pub struct Task {
     /// What is minimised.
     pub subject: Subject,
-    /// How.
-    pub config: CboConfig,
+    /// How, checked.
+    pub plan: Plan,
     /// In which precision.
     pub precision: Precision,
 }
@@ -57,21 +57,23 @@ impl Task {
         if let Some(flag) = command::given(&args.program) {
             return Err(origins.blame(flag, &format!("{flag}: this belongs to a program; give one with --command")));
         }
-        let Setup { problem, config, precision, .. } = Setup::new(&args.run, origins)?;
-        Ok(Self { subject: Subject::Function(problem), config, precision })
+        let Setup { problem, plan, precision, .. } = Setup::new(&args.run, origins)?;
+        Ok(Self { subject: Subject::Function(problem), plan, precision })
     }
 
     /// The task of a run on a program.
-    pub fn of_command(spec: CommandSpec, config: CboConfig, precision: Precision) -> Self {
-        Self { subject: Subject::Command(spec), config, precision }
+    pub fn of_command(spec: CommandSpec, plan: Plan, precision: Precision) -> Self {
+        Self { subject: Subject::Command(spec), plan, precision }
+    }
+
+    /// How.
+    pub fn config(&self) -> &CboConfig {
+        self.plan.config()
     }
 
     /// Number of coordinates.
     pub fn dim(&self) -> usize {
-        match &self.subject {
-            Subject::Function(spec) => spec.dim,
-            Subject::Command(spec) => spec.dim,
-        }
+        self.plan.dim()
     }
 
     /// Every setting, keys as the flags have them.
@@ -80,19 +82,19 @@ impl Task {
             Subject::Function(spec) => settings::of_problem(spec),
             Subject::Command(spec) => spec.entries(),
         };
-        entries.extend(settings::of_config(&self.config, POINTS_FILE));
+        entries.extend(settings::of_config(self.config(), POINTS_FILE));
         entries.push(("precision", self.precision.name().into()));
         entries
     }
 
     /// What the user should know before the run.
     pub fn warning(&self) -> Option<String> {
-        stability_warning(&self.config, self.dim())
+        stability_warning(&self.plan)
     }
 
     /// The initial points as a CSV file, if they are given.
     pub fn points(&self) -> Option<String> {
-        let InitialLaw::Points(points) = &self.config.init else { return None };
+        let InitialLaw::Points(points) = &self.config().init else { return None };
         let row = |x: &[f64]| x.iter().map(|v| text::number(*v)).collect::<Vec<_>>().join(",") + "\n";
         Some(points.chunks_exact(self.dim()).map(row).collect())
     }

@@ -182,7 +182,8 @@ fn record(
     every: u64,
     progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
 ) -> Result<Vec<(u64, f64)>, FigureError> {
-    let last = config.check(problem.dim()).map_err(cbo::SolveError::from)?.last_step().unwrap_or(1);
+    let plan = config.check(problem.dim()).map_err(cbo::SolveError::from)?;
+    let last = plan.last_step().unwrap_or(1);
     let mut kept = Vec::new();
     let mut stopped = false;
     let mut observer = |step: &StepReport<'_, f64>| {
@@ -193,7 +194,7 @@ fn record(
         stopped = wish.is_break();
         wish
     };
-    let report = solve(config, problem, &mut observer)?;
+    let report = solve(plan, problem, &mut observer)?;
     if stopped {
         return Err(FigureError::Interrupted);
     }

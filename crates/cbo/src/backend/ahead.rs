@@ -1,4 +1,4 @@
-//! Noise drawn ahead: while somebody else evaluates the points of a step, idle threads draw the normals of its move.
+//! Noise drawn ahead: while the caller evaluates the points of a step, idle threads draw the normals of its move.
 //!
 //! Noise depends on where it is used, not on when it was drawn, so nothing changes but the time that the move takes.
 
@@ -47,7 +47,7 @@ impl<T: Scalar> Ahead<T> {
         Some(Arc::new(Self { seed, dim, particles, tiles, step: AtomicU64::new(NONE), next: AtomicUsize::new(0) }))
     }
 
-    /// Lets all threads of the pool but one draw the normals of `step`.
+    /// Lets all but one of the pool's threads draw the normals of `step`.
     pub(crate) fn begin(self: &Arc<Self>, step: u64, pool: &rayon::ThreadPool) {
         self.next.store(0, Ordering::SeqCst);
         self.step.store(step, Ordering::SeqCst);
@@ -57,7 +57,7 @@ impl<T: Scalar> Ahead<T> {
         }
     }
 
-    /// Nothing more is drawn: what is missing is drawn by whoever needs it. Tells whether most of it is there.
+    /// Nothing more is drawn: what is missing is drawn by whoever needs it. Says whether most of it is there.
     pub(crate) fn end(&self) -> bool {
         self.step.store(NONE, Ordering::SeqCst);
         2 * self.next.load(Ordering::SeqCst) > self.tiles.len()

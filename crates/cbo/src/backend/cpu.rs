@@ -35,11 +35,11 @@ pub(crate) struct Cpu<T> {
     walls: Option<Walls<T>>,
     /// The centre of the move that is being made, repeated for a few rows.
     centres: Buffer<T>,
-    /// Normals of the coming move, where they are drawn while somebody else evaluates.
+    /// Normals of the coming move, where they are drawn while the caller evaluates.
     ahead: Option<Arc<Ahead<T>>>,
     /// For moves of single particles.
     scratch: Scratch<T>,
-    /// The energies in double precision, for the search of alpha.
+    /// The energies in double precision, for finding alpha.
     doubles: Vec<f64>,
     /// ||var(V)||_2 when the swarm was last reduced.
     variance: f64,

@@ -20,7 +20,7 @@ pub(crate) fn isotropic<V: Vector>(
     }
 }
 
-/// The isotropic move, a row after the other.
+/// The isotropic move, one row after another.
 #[inline(always)]
 fn wide<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: &[V::Scalar]) {
     let dim = motion.dim;
@@ -126,7 +126,7 @@ fn norms_of<V: Vector>(rows: &[V::Scalar], centre: &[V::Scalar]) -> V {
     square.sqrt()
 }
 
-/// The distance of one row, in all lanes, by the same operations: a row's norm must not depend on its company.
+/// The distance of one row, in all lanes, by the same operations: a row's norm must not depend on the other rows.
 #[inline(always)]
 pub(crate) fn norm_of<V: Vector>(row: &[V::Scalar], centre: &[V::Scalar]) -> V {
     let mut square = V::constant(0.0);

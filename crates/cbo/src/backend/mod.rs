@@ -33,10 +33,10 @@ pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError>;
 
-    /// Makes a move, where somebody else evaluates.
+    /// Makes a move, where the caller evaluates.
     fn advance(&mut self, pending: &Move, step: u64);
 
-    /// Draws noise of the coming move while somebody else evaluates.
+    /// Draws noise of the coming move while the caller evaluates.
     fn draw_ahead(&mut self, step: u64);
 
     /// The points of a round of evaluations.
@@ -66,7 +66,7 @@ pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);
 
-    /// Goes where a run was that had the same plan, in a step of which so many rounds of energies were told.
+    /// Restores a run of the same plan, in a step of which this many rounds of energies were told.
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError>;
 
     /// Gives the particles and the energies away.

@@ -105,7 +105,7 @@ macro_rules! update {
 
 pub(crate) use update;
 
-/// Puts coordinates onto zero that are too near to it to be worth the time that subnormal numbers take.
+/// Sets coordinates very close to zero to zero, to avoid slow subnormal numbers.
 #[inline(always)]
 pub(crate) fn vanish<V: Vector>(rows: &mut [V::Scalar]) {
     let (tiny, zero) = (V::splat(V::Scalar::TINY), V::constant(0.0));

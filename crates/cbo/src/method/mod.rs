@@ -111,7 +111,7 @@ impl Method {
         }
     }
 
-    /// The move towards the consensus point with the noise `sigma`, in the place of an old one.
+    /// The move towards the consensus point with the noise `sigma`, in place of an old one.
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {

@@ -151,7 +151,7 @@ pub fn sin_pi<V: Vector>(x: V) -> V {
     odd(V::Scalar::COEFFICIENTS.sin_pi, x - nearest) * alternating(nearest)
 }
 
-/// sin(pi x) but for its sign.
+/// sin(pi x) up to its sign.
 #[inline(always)]
 pub fn sin_pi_up_to_sign<V: Vector>(x: V) -> V {
     odd(V::Scalar::COEFFICIENTS.sin_pi, x - x.round())

@@ -43,7 +43,7 @@ macro_rules! portable_vector {
             fn lanes_div(self, other: Self) -> Self {
                 self.zip(other, |a, b| a / b)
             }
-            // Not the standard library's, which pass over NaN.
+            // Not the standard library's, which ignore NaN.
             #[inline(always)]
             fn lanes_min(self, other: Self) -> Self {
                 self.zip(other, |a, b| if a < b { a } else { b })

@@ -47,7 +47,7 @@ pub trait Real:
     /// sin(pi self), exact at integers.
     fn sin_pi(self) -> Self;
 
-    /// sin(pi self) but for its sign, for formulas in which only the square counts; exact at integers.
+    /// sin(pi self) up to its sign, for formulas in which only the square counts; exact at integers.
     #[inline(always)]
     fn sin_pi_up_to_sign(self) -> Self {
         self.sin_pi()

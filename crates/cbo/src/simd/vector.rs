@@ -80,7 +80,7 @@ pub trait Words: Copy {
     fn new(lanes: [u64; 8]) -> Self;
     /// The 64-bit products of the lower halves of the lanes with `factor`.
     fn multiply_low(self, factor: u32) -> Self;
-    /// The upper halves in the place of the lower ones.
+    /// The upper halves in place of the lower ones.
     fn high(self) -> Self;
     /// `self` xor `other`.
     fn xor(self, other: Self) -> Self;
@@ -121,7 +121,7 @@ pub trait Scalar:
 {
     /// "f32" or "f64".
     const NAME: &'static str;
-    /// Positions nearer to zero than this are zero where the consensus point is, too: 1e-290 (`f64`) or 1e-30 (`f32`). Some processors
+    /// Positions nearer to zero than this are zero where the consensus point is zero too: 1e-290 (`f64`) or 1e-30 (`f32`). Some processors
     /// are a hundred times slower with subnormal numbers, of which a swarm on a minimiser at zero would soon be full.
     const TINY: Self;
     /// The number nearest to `value`.

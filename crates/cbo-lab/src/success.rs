@@ -1,0 +1,158 @@
+//! How often runs find a minimum: the outcome of one run, and the statistics of many.
+
+use cbo::{CboConfig, Objective, Scalar, SolveError, StepReport, StopReason, solve};
+use cbo_problems::Problem;
+use std::ops::ControlFlow;
+
+/// One run of many.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// The best value; infinite if the run could not continue.
+    pub value: f64,
+    /// Distance of the best point to the nearest minimiser, in the maximum norm; infinite if the run could not continue.
+    pub distance: f64,
+    /// Evaluations spent.
+    pub evaluations: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Why it ended, or why it could not continue.
+    pub end: Result<StopReason, SolveError>,
+}
+
+impl Outcome {
+    /// Whether the best point lies nearer than `tolerance` to a minimiser.
+    pub fn is_success(&self, tolerance: f64) -> bool {
+        self.distance < tolerance
+    }
+}
+
+/// The outcome of a run of `config` on `objective`, which is `problem`, perhaps wrapped in something. `None` if `interrupted` ended it.
+/// A run that could not continue is an outcome; a setting with which none can begin is an error.
+///
+/// ```
+/// use cbo::CboConfig;
+/// use cbo_lab::success::outcome;
+/// use cbo_problems::Problem;
+///
+/// let sphere = Problem::named("sphere", 3)?;
+/// let found = outcome::<f64>(&CboConfig::default(), &sphere, &sphere, &|| false)?.expect("not interrupted");
+/// assert!(found.is_success(0.25));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn outcome<T: Scalar>(
+    config: &CboConfig,
+    problem: &Problem,
+    objective: &impl Objective<T>,
+    interrupted: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Outcome>, SolveError> {
+    let mut watch = |_: &StepReport<'_, T>| {
+        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    match solve(config, objective, &mut watch) {
+        Ok(report) if report.stop() == StopReason::Observer => Ok(None),
+        Ok(report) => {
+            let best: Vec<f64> = report.best().x.iter().map(|v| v.to_f64()).collect();
+            Ok(Some(Outcome {
+                seed: config.seed,
+                value: report.best().value,
+                distance: problem.distance_to_minimiser(&best),
+                evaluations: report.evaluations(),
+                steps: report.steps(),
+                end: Ok(report.stop()),
+            }))
+        }
+        Err(error @ (SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. })) => Err(error),
+        Err(_) if interrupted() => Ok(None),
+        Err(error) => {
+            let (value, distance) = (f64::INFINITY, f64::INFINITY);
+            Ok(Some(Outcome { seed: config.seed, value, distance, evaluations: 0, steps: 0, end: Err(error) }))
+        }
+    }
+}
+
+/// Successes among runs, with the 95 % Wilson interval of their rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Rate {
+    /// How many succeeded.
+    pub successes: u64,
+    /// Out of how many.
+    pub runs: u64,
+    /// Successes divided by runs.
+    pub rate: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Rate {
+    /// The rate of `successes` out of `runs`, of which there must be at least one.
+    ///
+    /// ```
+    /// let rate = cbo_lab::success::Rate::of(8, 10);
+    /// assert!((rate.low - 0.4902).abs() < 5e-5 && (rate.high - 0.9433).abs() < 5e-5);
+    /// ```
+    pub fn of(successes: u64, runs: u64) -> Self {
+        let (n, z) = (runs as f64, 1.959_963_984_540_054_f64);
+        let rate = successes as f64 / n;
+        let (centre, scale) = (rate + z * z / (2.0 * n), 1.0 + z * z / n);
+        let half = z * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
+        // At 0 and 1 the interval ends exactly, whatever the rounding.
+        let low = if successes == 0 { 0.0 } else { (centre - half) / scale };
+        let high = if successes == runs { 1.0 } else { (centre + half) / scale };
+        Self { successes, runs, rate, low, high }
+    }
+}
+
+/// The median; `None` of nothing.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilson_intervals_are_the_published_ones() {
+        // Brown, Cai and DasGupta 2001 give the formula; 8 of 10 is the usual worked example.
+        let close = |a: f64, b: f64| (a - b).abs() < 5e-5;
+        let ends = |successes, runs| (Rate::of(successes, runs).low, Rate::of(successes, runs).high);
+        let (low, high) = ends(8, 10);
+        assert!(close(low, 0.4902) && close(high, 0.9433), "{low} {high}");
+        let (low, high) = ends(0, 100);
+        assert!(low == 0.0 && close(high, 0.0370), "{low} {high}");
+        let (low, high) = ends(100, 100);
+        assert!(close(low, 0.9630) && high == 1.0, "{low} {high}");
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median([]), None);
+    }
+
+    #[test]
+    fn a_run_that_cannot_continue_is_an_outcome_and_a_wrong_setting_an_error() {
+        let problem = Problem::named("sphere", 2).expect("a problem");
+        let nowhere = cbo::from_fn(2, |_: &[f64]| f64::NAN);
+        let failed = outcome(&CboConfig::default(), &problem, &nowhere, &|| false).expect("an outcome");
+        let failed = failed.expect("not interrupted");
+        assert!(matches!(failed.end, Err(SolveError::NoFiniteEnergy { .. })) && !failed.is_success(1e300));
+        let wrong = CboConfig { dt: -1.0, ..CboConfig::default() };
+        assert!(outcome::<f64>(&wrong, &problem, &problem, &|| false).is_err());
+        assert!(outcome::<f64>(&CboConfig::default(), &problem, &problem, &|| true).expect("no error").is_none());
+    }
+}
