@@ -65,9 +65,10 @@ licences:
 package:
 	sh tests/package.sh
 
-# The README's main command, on an optimised build.
+# The README's main command, on an optimised build, with the features of the whole workspace: the wheel shares it.
 build:
-	$(CARGO) run --release --locked --quiet -- minimize rastrigin --dim 20
+	$(CARGO) build --release --workspace --bin cbo --locked --quiet
+	$${CARGO_TARGET_DIR:-target}/release/cbo minimize rastrigin --dim 20
 
 # Python is optional: where it has no virtual environments, its tests are skipped, with a note.
 python-if-there:
