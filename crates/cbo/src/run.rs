@@ -2,7 +2,7 @@
 
 mod saved;
 
-use crate::backend::{Backend, Cpu};
+use crate::backend::Backend;
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
@@ -44,7 +44,6 @@ pub(crate) struct Run<T> {
     round: usize,
     /// Whether energies depend on the data batch.
     stochastic: bool,
-    pool: Option<Arc<rayon::ThreadPool>>,
     clock: Stopwatch,
 }
 
@@ -57,8 +56,7 @@ impl<T: Scalar> Run<T> {
             let remedy = "remembered energies are worth nothing where the data change; use method cbo".into();
             return Err(crate::ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
         }
-        let backend = Cpu::begin(plan, grouping)?;
-        let pool = backend.pool();
+        let backend = T::on_cpu(plan, grouping)?;
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
@@ -71,20 +69,19 @@ impl<T: Scalar> Run<T> {
                 kicked: false,
             },
             plan: plan.clone(),
-            backend: Box::new(backend),
+            backend,
             ranks: Box::new(Alone),
             pending: None,
             made: None,
             round: 0,
             stochastic,
-            pool,
             clock,
         })
     }
 
     /// The threads of the run, if there are several.
     pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        self.pool.clone()
+        self.backend.pool()
     }
 
     /// Seconds that the run took, pauses aside.

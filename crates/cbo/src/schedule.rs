@@ -67,7 +67,7 @@ impl Alpha {
 
 /// How the weights of a step find their alpha.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Weighing {
+pub enum Weighing {
     /// It is known beforehand.
     Alpha(f64),
     /// It follows from the energies: the effective sample size is this fraction of the particles.

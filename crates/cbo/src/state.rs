@@ -91,7 +91,7 @@ impl Stopwatch {
 }
 
 /// Appends numbers to bytes.
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
     /// The bytes that say whose state follows.
@@ -143,7 +143,7 @@ impl Writer {
 }
 
 /// Reads numbers from bytes.
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     /// Checks that `bytes` are whole and belong to a run with this plan.

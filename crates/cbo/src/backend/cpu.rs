@@ -82,11 +82,6 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// The threads of the run, if there are several.
-    pub fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        self.crew.pool()
-    }
-
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
     fn set_centres(&mut self, centre: &[f64]) {
         for row in self.centres.chunks_exact_mut(centre.len()) {
@@ -288,6 +283,10 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
             self.reduce(step);
         }
         self.population.gather();
+    }
+
+    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.crew.pool()
     }
 
     fn draw_ahead(&mut self, step: u64) {

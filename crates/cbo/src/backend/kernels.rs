@@ -1,19 +1,25 @@
-//! The engine's kernels, compiled here once for each precision and instruction set.
+//! The engine's kernels and its backend, compiled here once for each precision and instruction set.
 //!
 //! Everything in this crate is generic over the precision, so a crate that calls [`solve`](crate::solve) would compile all of it again.
 //! These functions are not generic: it calls them instead.
 
 use super::tiles::{Draw, Kick, Scratch};
+use super::{Backend, Cpu};
 use crate::bounds::Walls;
+use crate::config::Plan;
 use crate::consensus::Moment;
 use crate::ensemble::Moments;
 use crate::method::{Advance, Motion};
 use crate::noise::Noise;
+use crate::objective::Grouping;
+use crate::report::SolveError;
 use crate::simd;
 
 /// The kernels of one precision.
 #[doc(hidden)]
 pub trait Kernels: Sized {
+    /// The particles of a run at time 0, on this machine's processor.
+    fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<Self>>, SolveError>;
     /// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
     fn advance(motion: &Motion<'_, Self>, first: usize, rows: &mut [Self], kept: &[Self], scratch: &mut Scratch<Self>);
     /// Gives them plain noise and nothing else.
@@ -33,6 +39,10 @@ pub trait Kernels: Sized {
 macro_rules! compiled {
     ($($t:ident)*) => {$(
         impl Kernels for $t {
+            #[inline(never)]
+            fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<$t>>, SolveError> {
+                Ok(Box::new(Cpu::begin(plan, grouping)?))
+            }
             #[inline(never)]
             fn advance(motion: &Motion<'_, $t>, first: usize, rows: &mut [$t], kept: &[$t], scratch: &mut Scratch<$t>) {
                 Advance { motion, first, rows, kept, scratch }.run();

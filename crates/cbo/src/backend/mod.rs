@@ -18,11 +18,11 @@ use crate::ensemble::Ensemble;
 use crate::method::Move;
 use crate::objective::{EvalError, Objective, Rows};
 use crate::schedule::Weighing;
-use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
+use std::sync::Arc;
 
 /// What the loop asks of whoever holds the particles. Energies, sums and positions belong to the same step until the next move.
-pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
+pub trait Backend<T>: Send + std::fmt::Debug {
     /// Makes the pending move, if there is one, then evaluates the particles of the step and sums them up. Returns the alpha of the
     /// weights.
     fn advance_and_evaluate(
@@ -35,6 +35,9 @@ pub(crate) trait Backend<T: Scalar>: Send + std::fmt::Debug {
 
     /// Makes a move, where the caller evaluates.
     fn advance(&mut self, pending: &Move, step: u64);
+
+    /// The threads, if there are several.
+    fn pool(&self) -> Option<Arc<rayon::ThreadPool>>;
 
     /// Draws noise of the coming move while the caller evaluates.
     fn draw_ahead(&mut self, step: u64);

@@ -57,7 +57,7 @@ pub enum Scheme {
 
 /// A move that was decided: where to, how strong, and of which step the noise is. Plain data.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Move {
+pub struct Move {
     /// The step that decided it, from whose counters its noise is drawn.
     pub step: u64,
     /// Where the particles are drawn to: the consensus point.
