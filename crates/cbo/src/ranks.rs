@@ -38,16 +38,22 @@ pub struct Node {
 /// Merges `sums`, those of the blocks in `range` out of `blocks` in all, as far as the tree allows without the others. The merged sums of
 /// the [`subtrees`] are then in the places of their first blocks.
 pub fn merge_range(alpha: f64, range: Range<usize>, blocks: usize, sums: &mut [Partial]) {
-    let mut width = 1;
-    while width < range.len() {
-        // Nodes of twice the width that begin in the range, and whose blocks, as far as there are any, all lie in it.
-        let mut first = range.start.next_multiple_of(2 * width);
-        while first + width < range.end && (first + 2 * width).min(blocks) <= range.end {
-            let (left, right) = sums.split_at_mut(first + width - range.start);
-            left[first - range.start].merge(alpha, &right[0]);
-            first += 2 * width;
-        }
-        width *= 2;
+    for node in subtrees(range.clone(), blocks) {
+        let end = (node.first + node.width).min(range.end);
+        merge_node(alpha, node.width, &mut sums[node.first - range.start..end - range.start]);
+    }
+}
+
+/// Merges the sums of a node's blocks into the first: those of the left half, of the right half, and then both.
+fn merge_node(alpha: f64, width: usize, sums: &mut [Partial]) {
+    let half = width / 2;
+    if sums.len() > half && half > 0 {
+        let (left, right) = sums.split_at_mut(half);
+        merge_node(alpha, half, left);
+        merge_node(alpha, half, right);
+        left[0].merge(alpha, &right[0]);
+    } else if half > 0 {
+        merge_node(alpha, half, sums);
     }
 }
 
