@@ -256,7 +256,7 @@ pub fn train(
 /// let mut saved = Saved::default();
 /// Training::new(&settings, &data)?.run(|progress| {
 ///     saved = progress.save();
-///     if progress.at.step == 70 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+///     if progress.at.step() == 70 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// })?;
 /// let again = Training::new(&settings, &data)?.resume(&saved, |_| ControlFlow::Continue(()))?;
 /// assert_eq!(again.model, whole.model);

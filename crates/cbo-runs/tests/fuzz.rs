@@ -165,7 +165,7 @@ fn promises_take_no_memory_of_a_process() {
     let run = cbo::AskTell::<f64>::new(&checks::configs()[0], checks::DIM).unwrap();
     for particles in [1 << 20, 1 << 40, u64::MAX] {
         let mut state = run.save();
-        state[56..64].copy_from_slice(&particles.to_le_bytes());
+        state[232..240].copy_from_slice(&particles.to_le_bytes());
         checks::seal_state(&mut state);
         assert!(!checks::state(&state));
         let checkpoint = Checkpoint { state, ..Checkpoint::default() };

@@ -188,7 +188,11 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self) -> Result<String, StateError> {
         let word = String::from_utf8(self.chunk::<WORD>()?.to_vec()).map_err(|_| StateError::Damaged)?;
-        Ok(word.trim_end_matches('\0').into())
+        let word = word.trim_end_matches('\0');
+        if word.is_empty() || word.contains(|c: char| !c.is_ascii_lowercase() && c != '-') {
+            return Err(StateError::Damaged);
+        }
+        Ok(word.into())
     }
 
     pub fn whole(&mut self) -> Result<u64, StateError> {

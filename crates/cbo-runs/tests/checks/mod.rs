@@ -3,7 +3,10 @@
 
 #![allow(dead_code)] // each target checks one of them
 
-use cbo::{Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Sigma, Update, from_fn, resume};
+use cbo::{
+    Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Scalar, Sigma, Update, from_fn,
+    resume,
+};
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::external::{Outcome, read_answer, read_value};
 use serde_json::Value;
@@ -40,7 +43,7 @@ pub fn state(bytes: &[u8]) -> bool {
 }
 
 /// Runs of few particles in which the state has all its parts.
-pub fn configs() -> [CboConfig; 8] {
+pub fn configs() -> [CboConfig; 10] {
     let base = CboConfig {
         particles: 8,
         alpha: Alpha::Constant(3.0),
@@ -72,8 +75,10 @@ pub fn configs() -> [CboConfig; 8] {
             freeze: Some(vec![1.0; DIM]),
             kick: None,
             stagnation: Some(3),
-            ..base
+            ..base.clone()
         },
+        CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base },
     ]
 }
 
@@ -119,7 +124,7 @@ fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
 
 /// A state without the seconds that the run took, and without its checksum.
 fn timeless(state: &[u8]) -> (&[u8], &[u8]) {
-    (&state[..48], &state[56..state.len() - 4])
+    (&state[..88], &state[96..state.len() - 4])
 }
 
 /// Corrects the checksum at the end of a state: otherwise hardly any change would get past it.
