@@ -117,9 +117,12 @@ impl Task {
             self.entries().into_iter().map(|(key, value)| (key.into(), value)).collect();
         let keys: BTreeSet<&String> = settings.keys().chain(now.keys()).collect();
         let said = |value: Option<&String>| value.map_or("not given".to_string(), Clone::clone);
+        // A setting that the program of then did not have is no difference if it has its default.
+        let defaults = settings_of_default();
+        let unknown = |key: &str| !settings.contains_key(key) && now.get(key) == defaults.get(key);
         let mut found: Vec<String> = keys
             .into_iter()
-            .filter(|key| !FREE.contains(&key.as_str()) && settings.get(*key) != now.get(*key))
+            .filter(|key| !FREE.contains(&key.as_str()) && settings.get(*key) != now.get(*key) && !unknown(key))
             .map(|key| format!("{key} was {} and is {}", said(settings.get(key)), said(now.get(key))))
             .collect();
         let present = self.files();
@@ -132,6 +135,11 @@ impl Task {
         }
         found
     }
+}
+
+fn settings_of_default() -> BTreeMap<String, String> {
+    let entries = settings::of_config(&CboConfig::default(), POINTS_FILE);
+    entries.into_iter().map(|(key, value)| (key.into(), value)).collect()
 }
 
 fn digest(path: &Path) -> Option<String> {

@@ -5,6 +5,7 @@ use crate::common::folders::{
     resume, resuming,
 };
 use crate::common::{assert_usage, command, path, stderr};
+use cbo_runs::checkpoint::Checkpoint;
 use std::fs;
 use std::path::Path;
 
@@ -115,4 +116,22 @@ fn a_checkpoint_of_a_newer_version_is_refused() {
     let output = resume(&folder, "");
     assert_usage(&output, &[CHECKPOINT, "version 7", "newer cbo"]);
     assert!(fs::read(folder.join(CHECKPOINT)).expect("a file") == before);
+}
+
+#[test]
+fn a_run_of_cbo_0_1_is_refused_with_a_sentence() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    finished(&begin(&line(RUN), &folder), &folder);
+    change(&folder.join(CHECKPOINT), |bytes| {
+        let mut old = Checkpoint::from_bytes(bytes).expect("a checkpoint");
+        old.summary.settings.remove("method").expect("a setting that 0.1 did not have");
+        old.state[8] = 1;
+        *bytes = old.to_bytes();
+    });
+    let before = fs::read(folder.join(CHECKPOINT)).expect("a file");
+    for words in ["--steps +5", "--steps +5 --force"] {
+        assert_usage(&resume(&folder, words), &["written by cbo 0.1", "start it again"]);
+        assert!(fs::read(folder.join(CHECKPOINT)).expect("a file") == before);
+    }
 }
