@@ -128,6 +128,8 @@ fn follow<'py, T: Number>(
             let failed = |e| Ended { error: errors::of_state(&e), kept: true };
             let copy = AskTell::load(run.plan(), dim, &run.save()).map_err(failed)?;
             function.surrender(std::mem::replace(run, copy));
+            // Its points are those that were just evaluated.
+            run.ask();
         }
         let mut observer = Listen { watch: &mut *watch, moment: None, wanted: listeners.want_moments() };
         let told = py.detach(|| run.tell(&energies, &mut observer));

@@ -8,9 +8,12 @@ import time
 import pytest
 
 PROGRAM = """
-import time, sys
+import signal, time, sys
 import numpy as np
 import cbo
+
+# A program that was started in the background has learnt to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def rows(x):
     return np.sum(x**2, axis=1)
