@@ -1,12 +1,14 @@
 //! `CboConfig`, what a user may set, and `Plan`, the proof that it makes sense.
 
+mod plan;
+
+pub use plan::{Plan, Settings};
+
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
 use crate::method::{Diffusion, Method, Scheme};
-use crate::objective::StepContext;
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
 use crate::simd;
-use std::sync::Arc;
 
 /// Which particles move when only a batch of them is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,85 +146,6 @@ pub struct ConfigError {
     pub remedy: String,
 }
 
-/// A checked configuration for a given dimension: the proof that it makes sense. Only [`CboConfig::check`] makes one, and a copy costs
-/// nothing.
-#[derive(Clone, Debug)]
-pub struct Plan(Arc<Checked>);
-
-#[derive(Debug)]
-struct Checked {
-    config: CboConfig,
-    dim: usize,
-    /// Steps allowed, from `steps` or `time`.
-    last_step: Option<u64>,
-    /// Whether the length of the run is left to the engine.
-    open_ended: bool,
-}
-
-impl Plan {
-    /// The configuration that was checked.
-    pub fn config(&self) -> &CboConfig {
-        &self.0.config
-    }
-
-    /// The dimension that it was checked for.
-    pub fn dim(&self) -> usize {
-        self.0.dim
-    }
-
-    /// The last step that the run may take, if steps or time limit it.
-    pub fn last_step(&self) -> Option<u64> {
-        self.0.last_step
-    }
-
-    /// Particles evaluated in a step.
-    pub fn batch_size(&self) -> usize {
-        self.config().batch.unwrap_or(self.config().particles)
-    }
-
-    /// Steps in an epoch.
-    pub(crate) fn epoch_steps(&self) -> u64 {
-        self.config().epoch_steps.unwrap_or((self.config().particles / self.batch_size()) as u64)
-    }
-
-    /// Whether neither steps nor time, evaluations or seconds limit the run.
-    pub(crate) fn is_open_ended(&self) -> bool {
-        self.0.open_ended
-    }
-
-    /// Where in the run the evaluations of a step take place.
-    pub(crate) fn context(&self, step: u64, data_batch: u64) -> StepContext {
-        StepContext { step, epoch: step / self.epoch_steps(), data_batch }
-    }
-}
-
-/// Settings from which a run can begin: a [`Plan`], or a [`CboConfig`], which is checked first.
-pub trait Settings {
-    /// The plan for an objective in `dim` dimensions.
-    fn plan(&self, dim: usize) -> Result<Plan, ConfigError>;
-}
-
-impl Settings for CboConfig {
-    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
-        self.check(dim)
-    }
-}
-
-impl Settings for Plan {
-    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
-        if dim == self.dim() {
-            return Ok(self.clone());
-        }
-        refuse("dim", self.dim(), format!("the objective has {dim} coordinates"))
-    }
-}
-
-impl<S: Settings + ?Sized> Settings for &S {
-    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
-        (**self).plan(dim)
-    }
-}
-
 fn refuse<T>(field: &'static str, value: impl ToString, remedy: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { field, value: value.to_string(), remedy: remedy.into() })
 }
@@ -257,7 +180,7 @@ impl CboConfig {
         let last_step = self.check_stops()?;
         let open_ended = last_step.is_none() && self.max_evaluations.is_none() && self.max_seconds.is_none();
         let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
-        Ok(Plan(Arc::new(Checked { config: self.clone(), dim, last_step, open_ended })))
+        Ok(Plan::new(self.clone(), dim, last_step, open_ended))
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {

@@ -1,5 +1,6 @@
 //! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
 
+mod allocations;
 mod contract;
 mod dynamics;
 mod memory;

@@ -1,0 +1,88 @@
+//! `Plan`: a configuration that was checked.
+
+use super::{CboConfig, ConfigError, refuse};
+use crate::objective::StepContext;
+use std::sync::Arc;
+
+/// A checked configuration for a given dimension: the proof that it makes sense. Only [`CboConfig::check`] makes one, and a copy costs
+/// nothing.
+#[derive(Clone, Debug)]
+pub struct Plan(Arc<Checked>);
+
+#[derive(Debug)]
+struct Checked {
+    config: CboConfig,
+    dim: usize,
+    /// Steps allowed, from `steps` or `time`.
+    last_step: Option<u64>,
+    /// Whether the length of the run is left to the engine.
+    open_ended: bool,
+}
+
+impl Plan {
+    pub(super) fn new(config: CboConfig, dim: usize, last_step: Option<u64>, open_ended: bool) -> Self {
+        Self(Arc::new(Checked { config, dim, last_step, open_ended }))
+    }
+
+    /// The configuration that was checked.
+    pub fn config(&self) -> &CboConfig {
+        &self.0.config
+    }
+
+    /// The dimension that it was checked for.
+    pub fn dim(&self) -> usize {
+        self.0.dim
+    }
+
+    /// The last step that the run may take, if steps or time limit it.
+    pub fn last_step(&self) -> Option<u64> {
+        self.0.last_step
+    }
+
+    /// Particles evaluated in a step.
+    pub fn batch_size(&self) -> usize {
+        self.config().batch.unwrap_or(self.config().particles)
+    }
+
+    /// Steps in an epoch.
+    pub(crate) fn epoch_steps(&self) -> u64 {
+        self.config().epoch_steps.unwrap_or((self.config().particles / self.batch_size()) as u64)
+    }
+
+    /// Whether neither steps nor time, evaluations or seconds limit the run.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.0.open_ended
+    }
+
+    /// Where in the run the evaluations of a step take place.
+    pub(crate) fn context(&self, step: u64, data_batch: u64) -> StepContext {
+        StepContext { step, epoch: step / self.epoch_steps(), data_batch }
+    }
+}
+
+/// Settings from which a run can begin: a [`Plan`], or a [`CboConfig`], which is checked first.
+pub trait Settings {
+    /// The plan for an objective in `dim` dimensions.
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError>;
+}
+
+impl Settings for CboConfig {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        self.check(dim)
+    }
+}
+
+impl Settings for Plan {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        if dim == self.dim() {
+            return Ok(self.clone());
+        }
+        refuse("dim", self.dim(), format!("the objective has {dim} coordinates"))
+    }
+}
+
+impl<S: Settings + ?Sized> Settings for &S {
+    fn plan(&self, dim: usize) -> Result<Plan, ConfigError> {
+        (**self).plan(dim)
+    }
+}

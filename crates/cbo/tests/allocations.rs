@@ -1,0 +1,66 @@
+//! No allocation in the loop: a longer run takes no more of them than a short one.
+
+use cbo::{Alpha, CboConfig, Diffusion, Grouping, Memory, Method, Update, from_fn, solve};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, which counts what each thread asks for.
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that is ending has no counter any more.
+        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the memory came from `alloc` above, which is the system's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// Allocations of a run of this many steps, on this thread.
+fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
+    let config = CboConfig { steps: Some(steps), threads: 1, diameter: Some(1e-300), ..config.clone() };
+    // One point in four is infeasible.
+    let bowl = |x: &[f64]| if x[0] > 1.5 { f64::INFINITY } else { x.iter().map(|v| v * v).sum() };
+    let before = COUNT.get();
+    let run = match grouping {
+        Grouping::Single => solve(&config, &from_fn(7, bowl).costly(), &mut ()),
+        _ => solve(&config, &from_fn(7, bowl), &mut ()),
+    };
+    assert_eq!(run.expect("a run").steps(), steps);
+    COUNT.get() - before
+}
+
+#[test]
+fn steps_allocate_nothing() {
+    let base = CboConfig { particles: 200, ..CboConfig::default() };
+    let smooth = Method::Memory(Memory { beta: 1.0, ..Memory::default() });
+    let variants = [
+        base.clone(),
+        CboConfig { alpha: Alpha::EffectiveSampleSize(0.3), ..base.clone() },
+        CboConfig { diffusion: Diffusion::Isotropic, sigma: cbo::Sigma::Constant(0.3), ..base.clone() },
+        CboConfig { batch: Some(50), kick: Some(1e-3), ..base.clone() },
+        CboConfig { batch: Some(50), update: Update::Partial, ..base.clone() },
+        CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base },
+    ];
+    // What a program does once, such as choosing its instruction set.
+    allocations(&variants[0], 1, Grouping::Blocks);
+    for config in variants {
+        for grouping in [Grouping::Blocks, Grouping::Single] {
+            let (few, many) = (allocations(&config, 5, grouping), allocations(&config, 50, grouping));
+            assert!(few > 0 && many == few, "{few} in 5 steps, {many} in 50: {config:?}, {grouping:?}");
+        }
+    }
+}
