@@ -24,6 +24,7 @@
 //! The same config and seed give bit-identical results with any number of threads: see [`noise`].
 
 mod ask_tell;
+pub mod auto;
 mod backend;
 mod batch;
 mod bounds;

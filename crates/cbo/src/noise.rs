@@ -43,6 +43,8 @@ pub enum Stream {
     Problem = 5,
     /// The diffusion around what a particle remembers.
     Memory = 6,
+    /// Everything random in the tuning-free solver.
+    Auto = 7,
 }
 
 /// One call of Philox4x32-10: four random words from a counter and a key.

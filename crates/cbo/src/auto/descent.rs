@@ -1,0 +1,427 @@
+//! One run of the [core](super::core) from one start, with a [model](super::model) that saves evaluations.
+
+use super::core::Core;
+use super::desk::Desk;
+use super::linear::{multiply_lower, solve_lower, square};
+use super::model::{Kind, Model, kendall};
+use super::random::Random;
+use std::collections::VecDeque;
+
+/// How a run begins.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub mean: Vec<f64>,
+    pub step: f64,
+    pub lambda: usize,
+    /// Whether a model is used.
+    pub model: bool,
+    /// Whether the run is given up when it will not reach the best value so far.
+    pub race: bool,
+    pub first: bool,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Values no longer differ.
+    Flat,
+    /// The particles are as close as numbers allow.
+    Narrow,
+    Condition,
+    Stagnation,
+    /// It will not reach the best value so far.
+    Race,
+    /// Different points have equal values.
+    Plateau,
+}
+
+/// A new full model is fitted when this fraction of its terms is new.
+const REFIT: usize = 20;
+
+/// A model with the coordinates in which it was fitted.
+#[derive(Debug)]
+pub(super) struct Fitted {
+    model: Model,
+    mean: Vec<f64>,
+    step: f64,
+    factor: Vec<f64>,
+    /// Evaluations since.
+    age: usize,
+}
+
+impl Fitted {
+    fn predict(&self, points: &[f64]) -> Vec<f64> {
+        let dim = self.mean.len();
+        let mut white = points.to_vec();
+        for point in white.chunks_exact_mut(dim) {
+            point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) / self.step);
+        }
+        solve_lower(dim, &self.factor, &mut white);
+        white.chunks_exact(dim).map(|w| self.model.predict(w)).collect()
+    }
+
+    fn minimiser(&self) -> Option<Vec<f64>> {
+        let dim = self.mean.len();
+        let w = self.model.minimiser(3.0 * (dim as f64).sqrt())?;
+        let mut x = vec![0.0; dim];
+        multiply_lower(dim, &self.factor, &w, &mut x);
+        x.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = m + self.step * *x);
+        Some(x)
+    }
+}
+
+/// A run and what it has seen.
+pub(super) struct Descent<'a> {
+    desk: &'a Desk,
+    random: Random,
+    start: Start,
+    pub core: Core,
+    lambda: usize,
+    /// Evaluated points, the oldest first, and their values.
+    points: VecDeque<(Vec<f64>, f64)>,
+    keep: usize,
+    /// The best value of this run, and where.
+    pub best: (Vec<f64>, f64),
+    spent: u64,
+    /// Where the model expects the minimum.
+    guess: Option<Vec<f64>>,
+    pub model: Option<Fitted>,
+    most: Kind,
+    /// Generations to go without a full model, and failures so far.
+    skip: u32,
+    failures: u32,
+    /// Interquartile ranges of the last generations.
+    ranges: VecDeque<f64>,
+    /// The best value of each generation.
+    bests: Vec<f64>,
+    /// For stagnation: an entry for each lambda evaluations.
+    trail: Vec<(f64, f64)>,
+    trail_spent: u64,
+    equal: u32,
+}
+
+impl<'a> Descent<'a> {
+    pub fn new(desk: &'a Desk, random: Random, start: Start) -> Self {
+        let dim = start.mean.len();
+        let full = Kind::Full.terms(dim);
+        let most = if dim <= super::FULL_MODEL { Kind::Full } else { Kind::Diagonal };
+        Self {
+            core: Core::new(start.mean.clone(), start.step, start.lambda),
+            lambda: start.lambda,
+            points: VecDeque::new(),
+            keep: (2 * if most == Kind::Full { full } else { Kind::Diagonal.terms(dim) }).max(start.lambda).max(40),
+            best: (start.mean.clone(), f64::INFINITY),
+            spent: 0,
+            guess: None,
+            model: None,
+            most,
+            skip: 0,
+            failures: 0,
+            ranges: VecDeque::new(),
+            bests: Vec::new(),
+            trail: Vec::new(),
+            trail_spent: 0,
+            equal: 0,
+            desk,
+            random,
+            start,
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.core.dim()
+    }
+
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    pub async fn run(&mut self) -> End {
+        loop {
+            self.generation().await;
+            if let Some(end) = self.end() {
+                return end;
+            }
+        }
+    }
+
+    /// Draws particles, evaluates as many as needed, and lets the core learn.
+    async fn generation(&mut self) {
+        let (dim, lambda) = (self.dim(), self.lambda);
+        let mut normals = Vec::new();
+        self.random.normals(lambda, dim, &mut normals);
+        let mut drawn = Vec::new();
+        self.core.points(&normals, &mut drawn);
+        if let Some(guess) = self.guess.take() {
+            let last = (lambda - 1) * dim;
+            drawn[last..].copy_from_slice(&guess);
+            normals[last..].copy_from_slice(&guess);
+            self.core.whiten(&mut normals[last..]);
+            let length = square(&normals[last..]).sqrt();
+            let most = (dim as f64).sqrt() + 2.0 * dim as f64 / (dim as f64 + 2.0);
+            if length > most {
+                normals[last..].iter_mut().for_each(|z| *z *= most / length);
+            }
+        }
+        let (inside, outside) = self.reflect(&drawn);
+        let gamma = median(self.ranges.iter().copied());
+        let penalty: Vec<f64> = outside.iter().map(|o| o * gamma).collect();
+        let mut values = vec![f64::NAN; lambda];
+        let mut modelled = false;
+        let kind = if self.start.model && self.skip == 0 { self.kind() } else { None };
+        self.skip = self.skip.saturating_sub(1);
+        if let Some(kind) = kind {
+            if self.model.as_ref().is_none_or(|m| m.model.kind != kind) {
+                self.refit(kind);
+            }
+            let width = self.desk.width();
+            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
+            loop {
+                let mut order: Vec<usize> = (0..lambda).filter(|&i| values[i].is_nan()).collect();
+                if let Some(model) = &self.model {
+                    let predicted = model.predict(&inside);
+                    order.sort_by(|&i, &j| (predicted[i] + penalty[i]).total_cmp(&(predicted[j] + penalty[j])));
+                }
+                let done = lambda - order.len();
+                let count = (k.saturating_sub(done)).clamp(1, order.len());
+                self.evaluate(&inside, &order[..count], &mut values).await;
+                let done = done + count;
+                if done == lambda {
+                    break;
+                }
+                let recent = 15.max((1.2 * done as f64).min(0.75 * lambda as f64) as usize).min(self.points.len());
+                let stale = self.model.as_ref().is_none_or(|m| m.age * REFIT >= kind.terms(dim));
+                let mut good = !stale && self.tau(recent) >= 0.85;
+                if !good {
+                    self.refit(kind);
+                    good = self.tau(recent) >= 0.85;
+                }
+                if good && let Some(model) = &self.model {
+                    // The model's values for the rest, shifted so that its least is the least true one.
+                    let predicted = model.predict(&inside);
+                    let least_true = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    let least_model = predicted.iter().copied().fold(f64::INFINITY, f64::min);
+                    for i in 0..lambda {
+                        if values[i].is_nan() {
+                            values[i] = predicted[i] + (least_true - least_model).max(0.0);
+                        }
+                    }
+                    modelled = true;
+                    break;
+                }
+                k = (1.5 * k as f64).ceil() as usize;
+            }
+            if kind == Kind::Full {
+                if modelled {
+                    self.failures = 0;
+                } else {
+                    self.skip = [0, 1, 3, 7][self.failures.min(3) as usize];
+                    self.failures += 1;
+                }
+            }
+            self.guess = self.model.as_ref().and_then(Fitted::minimiser);
+        } else {
+            let all: Vec<usize> = (0..lambda).collect();
+            self.evaluate(&inside, &all, &mut values).await;
+        }
+        self.learn(&normals, values, &penalty);
+    }
+
+    /// Ranks the particles and updates the core.
+    fn learn(&mut self, normals: &[f64], values: Vec<f64>, penalty: &[f64]) {
+        let (dim, lambda) = (self.dim(), self.lambda);
+        let ranked: Vec<f64> = values.iter().zip(penalty).map(|(v, p)| v + p).collect();
+        let mut order: Vec<usize> = (0..lambda).collect();
+        order.sort_by(|&i, &j| ranked[i].total_cmp(&ranked[j]));
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        if sorted.len() >= 4 {
+            let n = sorted.len();
+            self.ranges.push_back(sorted[3 * n / 4] - sorted[n / 4]);
+            if self.ranges.len() > 20 + 3 * dim / lambda {
+                self.ranges.pop_front();
+            }
+        }
+        let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
+        let other = ((0.1 + lambda as f64 / 4.0) as usize + 2).min(lambda - 1);
+        let flat = ranked[order[0]] == ranked[order[other]];
+        self.core.update(&rows, flat);
+        // The particles should not be wider than the box, nor the mean far outside it.
+        let most = 0.6;
+        if self.core.widest() > most {
+            self.core.step *= most / self.core.widest();
+        }
+        self.desk.with(|sheet| {
+            for (k, m) in self.core.mean.iter_mut().enumerate() {
+                let (low, high) = sheet.space.walls(k);
+                *m = m.clamp(low - 0.5, high + 0.5);
+            }
+        });
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        self.bests.push(least);
+        if self.spent >= self.trail_spent + lambda as u64 || self.trail.is_empty() {
+            self.trail_spent = self.spent;
+            let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY);
+            self.trail.push((least, middle));
+        }
+    }
+
+    async fn evaluate(&mut self, inside: &[f64], which: &[usize], values: &mut [f64]) {
+        let dim = self.dim();
+        let points: Vec<f64> = which.iter().flat_map(|&i| inside[i * dim..(i + 1) * dim].iter().copied()).collect();
+        let answers = self.desk.evaluate(&points).await;
+        self.spent += answers.len() as u64;
+        for (&i, value) in which.iter().zip(answers) {
+            values[i] = value;
+            let point = &inside[i * dim..(i + 1) * dim];
+            if value < self.best.1 {
+                self.best = (point.to_vec(), value);
+            }
+            if value.is_finite() {
+                if let Some(model) = &mut self.model {
+                    model.age += 1;
+                }
+                if self.points.len() == self.keep {
+                    self.points.pop_front();
+                }
+                self.points.push_back((point.to_vec(), value));
+            }
+        }
+    }
+
+    /// Points reflected into the box, and how far outside they were, in squared deviations.
+    fn reflect(&self, drawn: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let dim = self.dim();
+        let mut inside = drawn.to_vec();
+        let outside = self.desk.with(|sheet| {
+            let reflect = |point: &mut [f64]| {
+                let mut sum = 0.0;
+                for (k, x) in point.iter_mut().enumerate() {
+                    let reflected = sheet.space.reflected(k, *x);
+                    sum += ((*x - reflected) / (self.core.step * self.core.deviations[k])).powi(2);
+                    *x = reflected;
+                }
+                sum / dim as f64
+            };
+            inside.chunks_exact_mut(dim).map(reflect).collect()
+        });
+        (inside, outside)
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Kind::for_points(self.points.len(), self.dim(), self.most)
+    }
+
+    fn refit(&mut self, kind: Kind) {
+        let dim = self.dim();
+        let terms = kind.terms(dim);
+        let count = (2 * terms).max(self.lambda).min(self.points.len());
+        let mut chosen: Vec<&(Vec<f64>, f64)> = self.points.iter().skip(self.points.len() - count).collect();
+        chosen.sort_by(|a, b| a.1.total_cmp(&b.1));
+        chosen.truncate((count - count / 4).max(terms + 2));
+        let values: Vec<f64> = chosen.iter().map(|p| p.1).collect();
+        let mut white: Vec<f64> = chosen.iter().flat_map(|p| p.0.iter().copied()).collect();
+        self.core.whiten(&mut white);
+        self.model = Model::fit(kind, dim, &white, &values).map(|model| Fitted {
+            model,
+            mean: self.core.mean.clone(),
+            step: self.core.step,
+            factor: self.core.factor.clone(),
+            age: 0,
+        });
+    }
+
+    /// How well the model orders the last points.
+    fn tau(&self, recent: usize) -> f64 {
+        let Some(model) = &self.model else { return 0.0 };
+        let last = self.points.iter().skip(self.points.len() - recent);
+        let values: Vec<f64> = last.clone().map(|p| p.1).collect();
+        let points: Vec<f64> = last.flat_map(|p| p.0.iter().copied()).collect();
+        kendall(&model.predict(&points), &values)
+    }
+
+    /// Whether the run is over.
+    fn end(&mut self) -> Option<End> {
+        let (dim, lambda) = (self.dim() as f64, self.lambda as f64);
+        if self.core.widest() < 1e-11 {
+            return Some(End::Narrow);
+        }
+        if self.core.condition() > 1e14 {
+            return Some(End::Condition);
+        }
+        let window = 10 + (30.0 * dim / lambda).ceil() as usize;
+        if self.bests.len() > window {
+            let last = &self.bests[self.bests.len() - window..];
+            let (low, high) = last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+            if high - low <= 1e-13 * low.abs().min(1.0) || high.is_infinite() {
+                return Some(End::Flat);
+            }
+        }
+        if self.stagnates() {
+            return Some(End::Stagnation);
+        }
+        if self.start.race && self.is_lost() {
+            return Some(End::Race);
+        }
+        if self.start.model && self.has_ties() {
+            return Some(End::Plateau);
+        }
+        None
+    }
+
+    fn stagnates(&self) -> bool {
+        let (dim, lambda) = (self.dim() as f64, self.lambda as f64);
+        let n = self.trail.len();
+        let window = ((120.0 + 30.0 * dim / lambda) as usize).max(n / 5);
+        if n < window {
+            return false;
+        }
+        let last = &self.trail[n - window..];
+        let part = 3 * window / 10;
+        let better = |pick: fn(&(f64, f64)) -> f64| {
+            median(last[window - part..].iter().map(pick)) < median(last[..part].iter().map(pick))
+        };
+        !better(|t| t.0) && !better(|t| t.1)
+    }
+
+    /// Whether the gains of the last generations, extrapolated, do not reach the best value of the other runs.
+    fn is_lost(&self) -> bool {
+        let n = self.bests.len();
+        let window = (n / 4).max(10);
+        if n < 3 * window {
+            return false;
+        }
+        let middle = |from: usize| self.bests[from..from + window].iter().copied().fold(f64::INFINITY, f64::min);
+        let (a, b, c) = (middle(n - 3 * window), middle(n - 2 * window), middle(n - window));
+        let (earlier, later) = (a - b, b - c);
+        if later >= 0.95 * earlier && later > 0.0 {
+            return false;
+        }
+        let ratio = (later / earlier).clamp(0.0, 0.95);
+        let limit = c - later.max(0.0) * ratio / (1.0 - ratio);
+        let best = self.desk.best();
+        limit - 0.5 * later.max(0.0) > best
+    }
+
+    /// Equal values among the better of the last points, at distinct places.
+    fn has_ties(&self) -> bool {
+        let n = self.points.len();
+        if n < 40 {
+            return false;
+        }
+        let mut last: Vec<&(Vec<f64>, f64)> = self.points.iter().skip(n - 40).collect();
+        last.sort_by(|a, b| a.1.total_cmp(&b.1));
+        last[..20].windows(3).any(|t| t[0].1 == t[2].1 && t[0].0 != t[1].0 && t[1].0 != t[2].0)
+            && self.core.widest() > 1e-6
+    }
+}
+
+/// The median of some numbers; 0 of none.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

@@ -1,0 +1,190 @@
+//! Where the phases of the solver leave points to be evaluated and find their values.
+//!
+//! A phase is an `async` function: it reads from top to bottom, and every `await` is a round of evaluations. Several phases that are
+//! [joined](together) share their rounds. Nothing runs in the background: [`Solver`](super::Solver) polls.
+
+use super::space::Space;
+use crate::config::Plan;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// The desk, shared by all phases.
+#[derive(Clone, Debug)]
+pub(super) struct Desk(Arc<Mutex<Sheet>>);
+
+/// What lies on it.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub space: Space,
+    /// The points of this round in the unit box, one after the other.
+    pub asked: Vec<f64>,
+    /// The values of the round before: failures and infeasible points are infinite.
+    pub values: Vec<f64>,
+    round: u64,
+    /// Evaluations told.
+    pub spent: u64,
+    /// Evaluations allowed.
+    pub budget: u64,
+    /// The best point in the unit box, and its value.
+    pub best: (Vec<f64>, f64),
+    /// Points that a round should have at least.
+    pub width: usize,
+    pub seed: u64,
+    /// What was noticed and done.
+    pub notes: super::notes::Notes,
+}
+
+impl Sheet {
+    pub fn dim(&self) -> usize {
+        self.space.dim()
+    }
+
+    pub fn left(&self) -> u64 {
+        self.budget - self.spent
+    }
+
+    /// The points of the round that the budget still allows.
+    pub fn allowed(&self) -> usize {
+        let asked = self.asked.len() / self.dim();
+        usize::try_from(self.left()).unwrap_or(usize::MAX).min(asked)
+    }
+
+    /// Takes the values of the round.
+    pub fn take(&mut self, values: &[f64]) {
+        let dim = self.dim();
+        self.values.clear();
+        self.values
+            .extend(values.iter().map(|&v| if v.is_nan() || v == f64::NEG_INFINITY { f64::INFINITY } else { v }));
+        for (x, &value) in self.asked.chunks_exact(dim).zip(&self.values) {
+            if value < self.best.1 {
+                self.best.0.copy_from_slice(x);
+                self.best.1 = value;
+            }
+        }
+        self.asked.clear();
+        self.spent += values.len() as u64;
+        self.round += 1;
+    }
+}
+
+impl Desk {
+    pub fn new(plan: &Plan) -> Self {
+        let config = plan.config();
+        let space = Space::new(plan);
+        let most = super::most_evaluations(plan.dim());
+        Self(Arc::new(Mutex::new(Sheet {
+            asked: Vec::new(),
+            values: Vec::new(),
+            round: 0,
+            spent: 0,
+            budget: config.max_evaluations.unwrap_or(most),
+            best: (vec![0.5; plan.dim()], f64::INFINITY),
+            width: config.batch.unwrap_or(1),
+            seed: config.seed,
+            notes: super::notes::Notes::default(),
+            space,
+        })))
+    }
+
+    fn sheet(&self) -> MutexGuard<'_, Sheet> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads or changes what lies on the desk.
+    pub fn with<R>(&self, what: impl FnOnce(&mut Sheet) -> R) -> R {
+        what(&mut self.sheet())
+    }
+
+    pub fn dim(&self) -> usize {
+        self.with(|sheet| sheet.dim())
+    }
+
+    /// Points that a round should have at least.
+    pub fn width(&self) -> usize {
+        self.with(|sheet| sheet.width)
+    }
+
+    pub fn left(&self) -> u64 {
+        self.with(|sheet| sheet.left())
+    }
+
+    /// The best value so far.
+    pub fn best(&self) -> f64 {
+        self.with(|sheet| sheet.best.1)
+    }
+
+    /// Evaluates points of the unit box, one after the other in `points`. A round that exceeds the budget never comes back.
+    pub fn evaluate(&self, points: &[f64]) -> Round<'_> {
+        Round { desk: self, points: points.to_vec(), at: None }
+    }
+
+    /// The value of one point.
+    pub async fn value(&self, point: &[f64]) -> f64 {
+        self.evaluate(point).await[0]
+    }
+}
+
+/// Points on their way.
+pub(super) struct Round<'a> {
+    desk: &'a Desk,
+    points: Vec<f64>,
+    at: Option<(u64, usize)>,
+}
+
+impl Future for Round<'_> {
+    type Output = Vec<f64>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Vec<f64>> {
+        let mut sheet = self.desk.sheet();
+        let (dim, round) = (sheet.dim(), sheet.round);
+        match self.at {
+            None => {
+                if self.points.is_empty() {
+                    return Poll::Ready(Vec::new());
+                }
+                let from = sheet.asked.len() / dim;
+                sheet.asked.extend_from_slice(&self.points);
+                drop(sheet);
+                self.at = Some((round, from));
+                Poll::Pending
+            }
+            Some((asked, _)) if asked == round => Poll::Pending,
+            Some((_, from)) => match sheet.values.get(from..from + self.points.len() / dim) {
+                Some(values) => Poll::Ready(values.to_vec()),
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+/// Phases side by side: each round has the points of all that go on.
+pub(super) struct Together<'a, T> {
+    phases: Vec<(Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>, Option<T>)>,
+}
+
+/// Runs `phases` side by side and gives what they return, in their order.
+pub(super) fn together<'a, T, F: Future<Output = T> + Send + 'a>(phases: impl Iterator<Item = F>) -> Together<'a, T> {
+    Together { phases: phases.map(|phase| (Some(Box::pin(phase) as _), None)).collect() }
+}
+
+impl<T> Unpin for Together<'_, T> {}
+
+impl<T> Future for Together<'_, T> {
+    type Output = Vec<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<T>> {
+        for (phase, result) in &mut self.phases {
+            if let Some(running) = phase
+                && let Poll::Ready(value) = running.as_mut().poll(context)
+            {
+                (*phase, *result) = (None, Some(value));
+            }
+        }
+        if self.phases.iter().any(|(phase, _)| phase.is_some()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.phases.drain(..).filter_map(|(_, result)| result).collect())
+    }
+}
