@@ -33,6 +33,8 @@ pub(super) enum End {
     Race,
     /// Different points have equal values.
     Plateau,
+    /// The model does not hold while the particles are wide apart.
+    Rugged,
 }
 
 /// A new full model is fitted when this fraction of its terms is new.
@@ -348,6 +350,9 @@ impl<'a> Descent<'a> {
         }
         if self.start.race && self.is_lost() {
             return Some(End::Race);
+        }
+        if self.start.first && self.failures as f64 >= super::tune("rugged", 4.0) && self.core.widest() > super::tune("rugwide", 0.01) && self.desk.left() as f64 > super::tune("rugleft", 300.0) * dim {
+            return Some(End::Rugged);
         }
         if self.start.model && self.has_ties() {
             return Some(End::Plateau);
