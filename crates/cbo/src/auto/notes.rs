@@ -15,8 +15,13 @@ pub struct Phase {
     pub end: String,
 }
 
+/// What the driver writes down as it goes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
+    /// The phases that ended.
     pub phases: Vec<Phase>,
+    /// What was seen and why it was done, in sentences.
     pub sentences: Vec<String>,
+    /// Why the solver stopped by itself, as a sentence.
+    pub verdict: Option<String>,
 }
