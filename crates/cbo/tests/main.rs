@@ -1,6 +1,7 @@
 //! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
 
 mod allocations;
+mod auto;
 mod contract;
 mod dynamics;
 mod memory;
