@@ -145,23 +145,23 @@ fn a_larger_budget_continues_a_run_and_can_be_resumed_itself() {
         state = step.state();
         ControlFlow::Continue(())
     };
-    let short = solve(&at(101), &objective, &mut keep).expect("a run");
+    let short = solve(at(101), &objective, &mut keep).expect("a run");
     assert_eq!((short.evaluations(), short.stop()), (101, StopReason::Evaluations));
     let mut later = Vec::new();
     let mut keep_all = |step: &StepReport<'_, f64>| {
         later.push(step.state());
         ControlFlow::Continue(())
     };
-    let long = resume(&at(300), &objective, &mut keep_all, &state).expect("a run");
+    let long = resume(at(300), &objective, &mut keep_all, &state).expect("a run");
     assert_eq!(long.evaluations(), 300);
     assert!(long.best().value <= short.best().value);
     for state in &later {
-        let again = resume(&at(300), &objective, &mut (), state).expect("a run");
+        let again = resume(at(300), &objective, &mut (), state).expect("a run");
         assert_eq!((bits(again.best()), again.evaluations()), (bits(long.best()), 300));
     }
     // With less than it has spent, or with as much, it ends where it is.
     for budget in [50, 101] {
-        let ended = resume(&at(budget), &objective, &mut (), &state).expect("a run");
+        let ended = resume(at(budget), &objective, &mut (), &state).expect("a run");
         assert_eq!((ended.evaluations(), ended.stop()), (101, StopReason::Evaluations));
     }
 }

@@ -192,8 +192,11 @@ impl Future for Round<'_> {
 
 /// Phases side by side: each round has the points of all that go on.
 pub(super) struct Together<'a, T> {
-    phases: Vec<(Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>, Option<T>)>,
+    phases: Vec<(Option<Running<'a, T>>, Option<T>)>,
 }
+
+/// A phase that goes on.
+type Running<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Runs `phases` side by side and gives what they return, in their order.
 pub(super) fn together<'a, T, F: Future<Output = T> + Send + 'a>(phases: impl Iterator<Item = F>) -> Together<'a, T> {

@@ -77,11 +77,6 @@ impl Space {
         &self.width
     }
 
-    /// Whether there are walls on both sides of every coordinate.
-    pub fn is_box(&self) -> bool {
-        self.walls.iter().all(|w| w.0.is_finite() && w.1.is_finite())
-    }
-
     pub fn walls(&self, k: usize) -> (f64, f64) {
         self.walls[k]
     }
