@@ -180,9 +180,14 @@ impl Summary {
     /// What the method saw and did, if asked for.
     fn explained(&self) -> String {
         let Some(sentences) = &self.explanation else { return String::new() };
-        let nothing = || "There is nothing to explain: only the method auto decides by itself.".to_string();
-        let said = if sentences.is_empty() { nothing() } else { sentences.join("\n") };
-        format!("\n{said}\n")
+        if !sentences.is_empty() {
+            return format!("\n{}\n", sentences.join("\n"));
+        }
+        let nothing = match self.particles {
+            Some(_) => "There is nothing to explain: only the method auto decides by itself.",
+            None => "There is nothing to explain: the run ended in its first phase.",
+        };
+        format!("\n{nothing}\n")
     }
 
     fn without_value(&self) -> String {

@@ -64,6 +64,9 @@ impl<T: Scalar> Ledger<T> {
             StopReason::Steps => format!("The {} steps allowed are taken.", self.step),
             StopReason::Evaluations => {
                 let allowed = config.max_evaluations.unwrap_or(spent);
+                if spent == allowed {
+                    return format!("The {allowed} evaluations allowed are spent.");
+                }
                 format!("{spent} of {allowed} evaluations are spent, which leaves none for another round.")
             }
             StopReason::Seconds => format!("The {} seconds allowed are over.", number(config.max_seconds)),
