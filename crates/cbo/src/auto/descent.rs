@@ -2,8 +2,8 @@
 
 use super::core::Core;
 use super::desk::Desk;
-use super::linear::{multiply_lower, solve_lower, square};
-use super::model::{Kind, Model, kendall};
+use super::linear::square;
+use super::model::{Frame, Kind, Regression, Sample, kendall};
 use super::random::Random;
 use std::collections::VecDeque;
 
@@ -38,38 +38,6 @@ pub(super) enum End {
 /// A new full model is fitted when this fraction of its terms is new.
 const REFIT: usize = 20;
 
-/// A model with the coordinates in which it was fitted.
-#[derive(Debug)]
-pub(super) struct Fitted {
-    model: Model,
-    mean: Vec<f64>,
-    step: f64,
-    factor: Vec<f64>,
-    /// Evaluations since.
-    age: usize,
-}
-
-impl Fitted {
-    fn predict(&self, points: &[f64]) -> Vec<f64> {
-        let dim = self.mean.len();
-        let mut white = points.to_vec();
-        for point in white.chunks_exact_mut(dim) {
-            point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) / self.step);
-        }
-        solve_lower(dim, &self.factor, &mut white);
-        white.chunks_exact(dim).map(|w| self.model.predict(w)).collect()
-    }
-
-    fn minimiser(&self) -> Option<Vec<f64>> {
-        let dim = self.mean.len();
-        let w = self.model.minimiser(3.0 * (dim as f64).sqrt())?;
-        let mut x = vec![0.0; dim];
-        multiply_lower(dim, &self.factor, &w, &mut x);
-        x.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = m + self.step * *x);
-        Some(x)
-    }
-}
-
 /// A run and what it has seen.
 pub(super) struct Descent<'a> {
     desk: &'a Desk,
@@ -78,14 +46,17 @@ pub(super) struct Descent<'a> {
     pub core: Core,
     lambda: usize,
     /// Evaluated points, the oldest first, and their values.
-    points: VecDeque<(Vec<f64>, f64)>,
+    points: VecDeque<Sample>,
+    numbered: u64,
+    /// Evaluations since the last fit.
+    age: usize,
     keep: usize,
     /// The best value of this run, and where.
     pub best: (Vec<f64>, f64),
     spent: u64,
     /// Where the model expects the minimum.
     guess: Option<Vec<f64>>,
-    pub model: Option<Fitted>,
+    pub model: Option<Regression>,
     most: Kind,
     /// Generations to go without a full model, and failures so far.
     skip: u32,
@@ -97,7 +68,8 @@ pub(super) struct Descent<'a> {
     /// For stagnation: an entry for each lambda evaluations.
     trail: Vec<(f64, f64)>,
     trail_spent: u64,
-    equal: u32,
+    /// Generations with a full model, and those in which it was good enough.
+    pub tried: (u32, u32),
 }
 
 impl<'a> Descent<'a> {
@@ -109,6 +81,8 @@ impl<'a> Descent<'a> {
             core: Core::new(start.mean.clone(), start.step, start.lambda),
             lambda: start.lambda,
             points: VecDeque::new(),
+            numbered: 0,
+            age: 0,
             keep: (2 * if most == Kind::Full { full } else { Kind::Diagonal.terms(dim) }).max(start.lambda).max(40),
             best: (start.mean.clone(), f64::INFINITY),
             spent: 0,
@@ -121,7 +95,7 @@ impl<'a> Descent<'a> {
             bests: Vec::new(),
             trail: Vec::new(),
             trail_spent: 0,
-            equal: 0,
+            tried: (0, 0),
             desk,
             random,
             start,
@@ -158,7 +132,7 @@ impl<'a> Descent<'a> {
             normals[last..].copy_from_slice(&guess);
             self.core.whiten(&mut normals[last..]);
             let length = square(&normals[last..]).sqrt();
-            let most = (dim as f64).sqrt() + 2.0 * dim as f64 / (dim as f64 + 2.0);
+            let most = super::tune("clip", 1.0) * ((dim as f64).sqrt() + 2.0 * dim as f64 / (dim as f64 + 2.0));
             if length > most {
                 normals[last..].iter_mut().for_each(|z| *z *= most / length);
             }
@@ -171,15 +145,14 @@ impl<'a> Descent<'a> {
         let kind = if self.start.model && self.skip == 0 { self.kind() } else { None };
         self.skip = self.skip.saturating_sub(1);
         if let Some(kind) = kind {
-            if self.model.as_ref().is_none_or(|m| m.model.kind != kind) {
+            if self.model.as_ref().is_none_or(|m| m.kind != kind) {
                 self.refit(kind);
             }
             let width = self.desk.width();
-            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
+            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width).max(super::tune("k", 1.0) as usize);
             loop {
                 let mut order: Vec<usize> = (0..lambda).filter(|&i| values[i].is_nan()).collect();
-                if let Some(model) = &self.model {
-                    let predicted = model.predict(&inside);
+                if let Some(predicted) = self.predict(&inside) {
                     order.sort_by(|&i, &j| (predicted[i] + penalty[i]).total_cmp(&(predicted[j] + penalty[j])));
                 }
                 let done = lambda - order.len();
@@ -190,15 +163,14 @@ impl<'a> Descent<'a> {
                     break;
                 }
                 let recent = 15.max((1.2 * done as f64).min(0.75 * lambda as f64) as usize).min(self.points.len());
-                let stale = self.model.as_ref().is_none_or(|m| m.age * REFIT >= kind.terms(dim));
-                let mut good = !stale && self.tau(recent) >= 0.85;
+                let stale = self.age as f64 * super::tune("refit", 1000.0) >= kind.terms(dim) as f64;
+                let mut good = !stale && self.tau(recent) > super::tune("tau", 0.85);
                 if !good {
                     self.refit(kind);
-                    good = self.tau(recent) >= 0.85;
+                    good = self.tau(recent) > super::tune("tau", 0.85);
                 }
-                if good && let Some(model) = &self.model {
+                if good && let Some(predicted) = self.predict(&inside) {
                     // The model's values for the rest, shifted so that its least is the least true one.
-                    let predicted = model.predict(&inside);
                     let least_true = values.iter().copied().fold(f64::INFINITY, f64::min);
                     let least_model = predicted.iter().copied().fold(f64::INFINITY, f64::min);
                     for i in 0..lambda {
@@ -212,6 +184,8 @@ impl<'a> Descent<'a> {
                 k = (1.5 * k as f64).ceil() as usize;
             }
             if kind == Kind::Full {
+                self.tried.0 += 1;
+                self.tried.1 += u32::from(modelled);
                 if modelled {
                     self.failures = 0;
                 } else {
@@ -219,7 +193,9 @@ impl<'a> Descent<'a> {
                     self.failures += 1;
                 }
             }
-            self.guess = self.model.as_ref().and_then(Fitted::minimiser);
+            let scale = self.model.as_ref().map_or(1.0, |m| self.core.step / m.frame.step);
+            let radius = super::tune("radius", 1.0) * (dim as f64).sqrt() * if super::tune("rscale", 0.0) > 0.0 { scale } else { 1.0 };
+            self.guess = self.model.as_ref().and_then(|m| m.minimiser(if super::tune("centre", 1.0) > 0.0 { &self.core.mean } else { &m.frame.mean }, radius));
         } else {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
@@ -278,13 +254,12 @@ impl<'a> Descent<'a> {
                 self.best = (point.to_vec(), value);
             }
             if value.is_finite() {
-                if let Some(model) = &mut self.model {
-                    model.age += 1;
-                }
+                self.age += 1;
                 if self.points.len() == self.keep {
                     self.points.pop_front();
                 }
-                self.points.push_back((point.to_vec(), value));
+                self.points.push_back(Sample { number: self.numbered, point: point.to_vec(), value });
+                self.numbered += 1;
             }
         }
     }
@@ -316,28 +291,39 @@ impl<'a> Descent<'a> {
         let dim = self.dim();
         let terms = kind.terms(dim);
         let count = (2 * terms).max(self.lambda).min(self.points.len());
-        let mut chosen: Vec<&(Vec<f64>, f64)> = self.points.iter().skip(self.points.len() - count).collect();
-        chosen.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut chosen: Vec<&Sample> = self.points.iter().skip(self.points.len() - count).collect();
+        chosen.sort_by(|a, b| a.value.total_cmp(&b.value));
         chosen.truncate((count - count / 4).max(terms + 2));
-        let values: Vec<f64> = chosen.iter().map(|p| p.1).collect();
-        let mut white: Vec<f64> = chosen.iter().flat_map(|p| p.0.iter().copied()).collect();
-        self.core.whiten(&mut white);
-        self.model = Model::fit(kind, dim, &white, &values).map(|model| Fitted {
-            model,
-            mean: self.core.mean.clone(),
-            step: self.core.step,
-            factor: self.core.factor.clone(),
-            age: 0,
-        });
+        self.age = 0;
+        let recent = self.points.iter().rev().take(10);
+        let recent: Vec<f64> = recent.flat_map(|p| p.point.iter().copied()).collect();
+        let mut model = match self.model.take() {
+            Some(model) if model.kind == kind && !model.is_old(&recent) => model,
+            _ => {
+                let (zero, scale) = (chosen[0].value, chosen[chosen.len() - 1].value - chosen[0].value);
+                if !(scale > 0.0 && scale.is_finite()) {
+                    return;
+                }
+                let Core { mean, step, factor, .. } = &self.core;
+                let frame = Frame { mean: mean.clone(), step: *step, factor: factor.clone() };
+                Regression::new(kind, frame, zero, scale)
+            }
+        };
+        model.fit(&chosen);
+
+        self.model = Some(model);
+    }
+
+    fn predict(&self, points: &[f64]) -> Option<Vec<f64>> {
+        self.model.as_ref()?.predict(points)
     }
 
     /// How well the model orders the last points.
     fn tau(&self, recent: usize) -> f64 {
-        let Some(model) = &self.model else { return 0.0 };
         let last = self.points.iter().skip(self.points.len() - recent);
-        let values: Vec<f64> = last.clone().map(|p| p.1).collect();
-        let points: Vec<f64> = last.flat_map(|p| p.0.iter().copied()).collect();
-        kendall(&model.predict(&points), &values)
+        let values: Vec<f64> = last.clone().map(|p| p.value).collect();
+        let points: Vec<f64> = last.flat_map(|p| p.point.iter().copied()).collect();
+        self.predict(&points).map_or(0.0, |predicted| kendall(&predicted, &values))
     }
 
     /// Whether the run is over.
@@ -353,7 +339,7 @@ impl<'a> Descent<'a> {
         if self.bests.len() > window {
             let last = &self.bests[self.bests.len() - window..];
             let (low, high) = last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-            if high - low <= 1e-13 * low.abs().min(1.0) || high.is_infinite() {
+            if high - low <= super::tune("flat", 100.0) * f64::EPSILON * low.abs() || high.is_infinite() {
                 return Some(End::Flat);
             }
         }
@@ -388,7 +374,7 @@ impl<'a> Descent<'a> {
     fn is_lost(&self) -> bool {
         let n = self.bests.len();
         let window = (n / 4).max(10);
-        if n < 3 * window {
+        if n < 3 * window || self.core.widest() > super::tune("local", 0.01) {
             return false;
         }
         let middle = |from: usize| self.bests[from..from + window].iter().copied().fold(f64::INFINITY, f64::min);
@@ -409,9 +395,12 @@ impl<'a> Descent<'a> {
         if n < 40 {
             return false;
         }
-        let mut last: Vec<&(Vec<f64>, f64)> = self.points.iter().skip(n - 40).collect();
-        last.sort_by(|a, b| a.1.total_cmp(&b.1));
-        last[..20].windows(3).any(|t| t[0].1 == t[2].1 && t[0].0 != t[1].0 && t[1].0 != t[2].0)
+        let mut last: Vec<&Sample> = self.points.iter().skip(n - 40).collect();
+        last.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let widest = self.core.widest();
+        let far = |a: &Sample, b: &Sample| a.point.iter().zip(&b.point).any(|(x, y)| (x - y).abs() > 0.03 * widest);
+        let tied = |t: &[&Sample]| t[0].value == t[2].value && far(t[0], t[1]) && far(t[1], t[2]) && far(t[0], t[2]);
+        last[..20].windows(3).any(tied)
             && self.core.widest() > 1e-6
     }
 }

@@ -122,34 +122,68 @@ pub(super) fn cholesky(n: usize, matrix: &mut [f64]) -> bool {
         type Output = bool;
         #[inline(always)]
         fn run<V: Vector<Scalar = f64>>(self) -> bool {
-            let Body(n, matrix) = self;
-            for j in 0..n {
-                let (before, rest) = matrix.split_at_mut(j * n);
-                let column = &mut rest[j..n];
-                let earlier = |k: usize| &before[k * n + j..(k + 1) * n];
-                let mut k = 0;
-                while k + 3 < j {
-                    let four = [earlier(k), earlier(k + 1), earlier(k + 2), earlier(k + 3)];
-                    axpy4::<V>(four.map(|x| -x[0]), four, column);
-                    k += 4;
-                }
-                for k in k..j {
-                    axpy::<V>(-earlier(k)[0], earlier(k), column);
-                }
-                let pivot = column[0];
-                if !(pivot > 0.0 && pivot.is_finite()) {
-                    return false;
-                }
-                let root = 1.0 / pivot.sqrt();
-                column[0] = pivot.sqrt();
-                for v in &mut column[1..] {
-                    *v *= root;
-                }
-            }
-            true
+            if V::REGISTERS >= 32 { factorise::<V, 8>(self.0, self.1) } else { factorise::<V, 4>(self.0, self.1) }
         }
     }
     run(Body(n, matrix))
+}
+
+/// Cholesky's factorisation, `W` columns at a time. Every entry is computed in the same order for every `W`.
+#[inline(always)]
+fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f64]) -> bool {
+    let mut first = 0;
+    while first < n {
+        let width = W.min(n - first);
+        let (before, panel) = matrix.split_at_mut(first * n);
+        if width == W {
+            subtract_products::<V, W>(n, first, before, panel);
+        } else {
+            for q in 0..width {
+                subtract_products::<V, 1>(n, first + q, before, &mut panel[q * n..]);
+            }
+        }
+        for q in 0..width {
+            let (done, rest) = panel.split_at_mut(q * n);
+            let at = first + q;
+            let column = &mut rest[at..n];
+            for earlier in done.chunks_exact(n) {
+                axpy::<V>(-earlier[at], &earlier[at..], column);
+            }
+            let pivot = column[0];
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return false;
+            }
+            let root = pivot.sqrt();
+            column[0] = root;
+            column[1..].iter_mut().for_each(|v| *v /= root);
+        }
+        first += width;
+    }
+    true
+}
+
+/// Subtracts from the `W` columns of `panel`, which begin with column `first`, what the columns `before` (those of them that precede the
+/// whole panel) contribute to them.
+#[inline(always)]
+fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(n: usize, first: usize, before: &[f64], panel: &mut [f64]) {
+    let mut row = first;
+    while row < n {
+        let size = V::LANES.min(n - row);
+        let load = |from: &[f64]| if size == V::LANES { V::load(from) } else { V::load_partial(&from[..size]) };
+        let mut sums: [V; W] = std::array::from_fn(|q| load(&panel[q * n + row..]));
+        for column in before.chunks_exact(n) {
+            let factors = &column[first..first + W];
+            let v = load(&column[row..]);
+            for q in 0..W {
+                sums[q] = V::splat(-factors[q]).mul_add(v, sums[q]);
+            }
+        }
+        for (q, sum) in sums.into_iter().enumerate() {
+            let to = &mut panel[q * n + row..q * n + row + size];
+            if size == V::LANES { sum.store(to) } else { sum.store_partial(to) }
+        }
+        row += V::LANES;
+    }
 }
 
 /// `L <- L M` for lower triangular L and M.
@@ -274,5 +308,111 @@ fn rotate(n: usize, a: &mut [f64], vectors: &mut [f64], p: usize, q: usize) {
     for k in 0..n {
         let (x, y) = (vectors[p * n + k], vectors[q * n + k]);
         (vectors[p * n + k], vectors[q * n + k]) = (c * x - s * y, s * x + c * y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::random::Random;
+    use crate::simd::{available, run_on};
+
+    fn random_rows(seed: u64, rows: usize, n: usize) -> Vec<f64> {
+        let mut to = Vec::new();
+        Random::new(seed, 0).normals(rows, n, &mut to);
+        to
+    }
+
+    /// `sum w row row'`, plainly.
+    fn squares(n: usize, rows: &[f64], weights: &[f64]) -> Vec<f64> {
+        let mut matrix = vec![0.0; n * n];
+        for (row, w) in rows.chunks_exact(n).zip(weights) {
+            for j in 0..n {
+                (0..n).for_each(|i| matrix[j * n + i] += w * row[i] * row[j]);
+            }
+        }
+        matrix
+    }
+
+    #[test]
+    fn the_cholesky_factor_multiplied_by_its_transpose_is_the_matrix() {
+        for n in [1, 2, 5, 7, 8, 9, 16, 21, 37, 66, 231] {
+            let rows = random_rows(n as u64, 2 * n, n);
+            let weights = vec![0.5; 2 * n];
+            let (mut fast, plain) = (vec![0.0; n * n], squares(n, &rows, &weights));
+            add_squares(n, &mut fast, &rows, &weights);
+            assert!(cholesky(n, &mut fast));
+            for j in 0..n {
+                for i in j..n {
+                    let product: f64 = (0..=j).map(|k| fast[k * n + i] * fast[k * n + j]).sum();
+                    assert!((product - plain[j * n + i]).abs() < 1e-11 * n as f64, "n = {n}, entry ({i}, {j})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_positive_definite_is_refused() {
+        assert!(!cholesky(2, &mut [1.0, 2.0, 0.0, 1.0]));
+        assert!(!cholesky(1, &mut [f64::NAN]));
+    }
+
+    #[test]
+    fn triangular_systems_are_solved() {
+        let n = 19;
+        let mut lower = squares(n, &random_rows(1, 40, n), &[0.1; 40]);
+        assert!(cholesky(n, &mut lower));
+        let z = random_rows(2, 3, n);
+        let mut y = vec![0.0; 3 * n];
+        multiply_lower(n, &lower, &z, &mut y);
+        solve_lower(n, &lower, &mut y);
+        assert!(y.iter().zip(&z).all(|(a, b)| (a - b).abs() < 1e-11));
+        let mut t: Vec<f64> = (0..n).map(|j| (j..n).map(|i| lower[j * n + i] * z[i]).sum()).collect();
+        solve_lower_transposed(n, &lower, &mut t);
+        assert!(t.iter().zip(&z).all(|(a, b)| (a - b).abs() < 1e-11));
+        let (mut product, other) = (lower.clone(), lower.clone());
+        multiply_triangular(n, &mut product, &other);
+        for j in 0..n {
+            for i in j..n {
+                let plain: f64 = (j..=i).map(|k| lower[k * n + i] * other[j * n + k]).sum();
+                assert!((product[j * n + i] - plain).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn eigenvectors_are_orthogonal_and_reproduce_the_matrix() {
+        let n = 7;
+        let matrix = squares(n, &random_rows(3, 9, n), &[1.0; 9]);
+        let (values, vectors) = eigen(n, &matrix);
+        assert!(values.windows(2).all(|v| v[0] <= v[1]));
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
+            for i in 0..n {
+                let product: f64 = (0..n).map(|j| matrix[j * n + i] * vector[j]).sum();
+                assert!((product - value * vector[i]).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        struct Factor<'a>(usize, &'a mut [f64]);
+        impl Kernel<f64> for Factor<'_> {
+            type Output = bool;
+            #[inline(always)]
+            fn run<V: Vector<Scalar = f64>>(self) -> bool {
+                if V::REGISTERS >= 32 { factorise::<V, 8>(self.0, self.1) } else { factorise::<V, 4>(self.0, self.1) }
+            }
+        }
+        let n = 45;
+        let matrix = squares(n, &random_rows(4, 90, n), &[1.0; 90]);
+        let factor = |set| {
+            let mut matrix = matrix.clone();
+            assert!(run_on(set, Factor(n, &mut matrix)));
+            matrix
+        };
+        let lower = |m: Vec<f64>| -> Vec<f64> { (0..n).flat_map(|j| m[j * n + j..(j + 1) * n].to_vec()).collect() };
+        let factors: Vec<Vec<f64>> = available().into_iter().map(factor).map(lower).collect();
+        assert!(factors.windows(2).all(|pair| pair[0] == pair[1]));
     }
 }

@@ -160,3 +160,15 @@ impl Solver {
         })
     }
 }
+
+/// For experiments: TUNE="name=value,..." in the environment.
+pub(crate) fn tune(name: &str, default: f64) -> f64 {
+    use std::collections::HashMap;
+    use std::sync::OnceLock;
+    static ALL: OnceLock<HashMap<String, f64>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let text = std::env::var("TUNE").unwrap_or_default();
+        text.split(',').filter_map(|p| p.split_once('=')).map(|(k, v)| (k.to_string(), v.parse().unwrap())).collect()
+    });
+    all.get(name).copied().unwrap_or(default)
+}
