@@ -204,7 +204,7 @@ impl RunOptions {
             }
         };
         self.method = Some(match (method, self.local) {
-            (Method::Auto(auto), Some(local)) => Method::Auto(Auto { local, ..auto }),
+            (Method::Auto(_), Some(local)) => Method::Auto(Auto { local }),
             (other, Some(true)) => {
                 let message =
                     format!("local = true: only method auto polishes, not {}; leave one of them out", other.name());

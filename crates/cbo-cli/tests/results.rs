@@ -66,7 +66,8 @@ fn threads_do_not_change_a_bit() {
         // 2 000 particles in 16 dimensions are worth threads; the second is a mini-batch run.
         for run in ["--particles 2000 --steps 40", "--particles 4000 --batch 2000 --steps 40 --update full --kick 1e-3"]
         {
-            let line = format!("minimize rastrigin --dim 16 --method cbo {run} --precision {precision} --json --threads");
+            let line =
+                format!("minimize rastrigin --dim 16 --method cbo {run} --precision {precision} --json --threads");
             let one = result(&words(&format!("{line} 1")));
             assert!(one["value"].as_f64().expect("a value") > 0.0);
             for threads in [2, 3, 8] {

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod auto;
+mod auto_states;
 mod contract;
 mod dynamics;
 mod memory;

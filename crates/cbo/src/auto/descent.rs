@@ -149,7 +149,9 @@ impl<'a> Descent<'a> {
                 self.refit(kind);
             }
             let width = self.desk.width();
-            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width).max(super::tune("k", 1.0) as usize);
+            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize)
+                .max(width)
+                .max(super::tune("k", 1.0) as usize);
             loop {
                 let mut order: Vec<usize> = (0..lambda).filter(|&i| values[i].is_nan()).collect();
                 if let Some(predicted) = self.predict(&inside) {
@@ -194,8 +196,12 @@ impl<'a> Descent<'a> {
                 }
             }
             let scale = self.model.as_ref().map_or(1.0, |m| self.core.step / m.frame.step);
-            let radius = super::tune("radius", 1.0) * (dim as f64).sqrt() * if super::tune("rscale", 0.0) > 0.0 { scale } else { 1.0 };
-            self.guess = self.model.as_ref().and_then(|m| m.minimiser(if super::tune("centre", 1.0) > 0.0 { &self.core.mean } else { &m.frame.mean }, radius));
+            let radius = super::tune("radius", 1.0)
+                * (dim as f64).sqrt()
+                * if super::tune("rscale", 0.0) > 0.0 { scale } else { 1.0 };
+            self.guess = self.model.as_ref().and_then(|m| {
+                m.minimiser(if super::tune("centre", 1.0) > 0.0 { &self.core.mean } else { &m.frame.mean }, radius)
+            });
         } else {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
@@ -400,8 +406,7 @@ impl<'a> Descent<'a> {
         let widest = self.core.widest();
         let far = |a: &Sample, b: &Sample| a.point.iter().zip(&b.point).any(|(x, y)| (x - y).abs() > 0.03 * widest);
         let tied = |t: &[&Sample]| t[0].value == t[2].value && far(t[0], t[1]) && far(t[1], t[2]) && far(t[0], t[2]);
-        last[..20].windows(3).any(tied)
-            && self.core.widest() > 1e-6
+        last[..20].windows(3).any(tied) && self.core.widest() > 1e-6
     }
 }
 
