@@ -26,6 +26,14 @@ impl Origins {
         self.lines.remove(field);
     }
 
+    /// How the user gave a setting: a flag, or a key of a file.
+    pub fn name(&self, field: &str) -> String {
+        match self.lines.get(field) {
+            Some(_) => format!("{field} in {}", self.file.display()),
+            None => format!("--{field}"),
+        }
+    }
+
     /// A usage error about `field`, with file and line if that is where it came from.
     pub fn blame(&self, field: &str, message: &str) -> CliError {
         CliError::Usage(match self.lines.get(field) {

@@ -2,9 +2,11 @@
 //!
 //! No default is repeated here: an absent flag leaves [`CboConfig::default`] alone, and `--help` shows its value.
 
+use crate::config_file::Origins;
+use crate::error::CliError;
 use crate::settings;
 use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
-use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
+use cbo::{Alpha, Auto, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -63,9 +65,14 @@ pub struct RunOptions {
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
-    /// Dynamics: cbo, or memory[:NAME=VALUE,...], particles that remember their best points (drift, noise, beta, kappa, theta)
+    /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
+    /// points (drift, noise, beta, kappa, theta) [default: auto, or cbo where a setting of its dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
+    /// Method auto: only polishes the start, without restarts elsewhere
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = YES,
+          hide_possible_values = true, help_heading = "Dynamics")]
+    pub local: Option<bool>,
     /// Number of particles N [with --init file: one per point]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
@@ -87,7 +94,8 @@ pub struct RunOptions {
     /// Time discretisation: euler-maruyama or drift-first
     #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
     pub scheme: Option<Scheme>,
-    /// Particles evaluated in a step, a divisor of N; `off` for all
+    /// Method auto: points that each round of evaluations should have at least. Others: particles evaluated in a step, a divisor of N,
+    /// `off` for all
     #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
     pub batch: Option<Switch<usize>>,
     /// Which particles move when --batch is given: full (all) or partial (the batch)
@@ -153,6 +161,60 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// The first setting given that only a swarm of the dynamics has: its flag.
+    fn of_the_dynamics(&self) -> Option<&'static str> {
+        fn on<T>(switch: &Option<Switch<T>>) -> bool {
+            matches!(switch, Some(Switch(Some(_))))
+        }
+        let given = [
+            ("particles", self.particles.is_some()),
+            ("lambda", self.lambda.is_some()),
+            ("sigma", self.sigma.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("dt", self.dt.is_some()),
+            ("diffusion", self.diffusion.is_some()),
+            ("scheme", self.scheme.is_some()),
+            ("update", self.update.is_some()),
+            ("kick", on(&self.kick)),
+            ("freeze", self.freeze.as_ref().is_some_and(|freeze| *freeze != FreezeSpec::Off)),
+            ("epoch-steps", on(&self.epoch_steps)),
+            ("reduction", on(&self.reduction)),
+            ("steps", on(&self.steps)),
+            ("time", on(&self.time)),
+            ("diameter", on(&self.diameter)),
+        ];
+        given.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// Settles the method where none is given: auto, or cbo if a setting of its dynamics is given, or something `else_given` that only
+    /// it has. Returns what the user should be told of that.
+    pub fn settle_method(
+        &mut self,
+        else_given: Option<&'static str>,
+        origins: &Origins,
+    ) -> Result<Option<String>, CliError> {
+        let reason = self.of_the_dynamics().or(else_given);
+        let (method, note) = match (self.method, reason) {
+            (Some(method), _) => (method, None),
+            (None, None) => (Method::Auto(Auto::default()), None),
+            (None, Some(flag)) => {
+                let flag = origins.name(flag);
+                let note = format!("{flag} is a setting of method cbo, which is used; --method auto needs none");
+                (Method::Cbo, Some(note))
+            }
+        };
+        self.method = Some(match (method, self.local) {
+            (Method::Auto(_), Some(local)) => Method::Auto(Auto { local }),
+            (other, Some(true)) => {
+                let message =
+                    format!("local = true: only method auto polishes, not {}; leave one of them out", other.name());
+                return Err(origins.blame("local", &message));
+            }
+            (method, _) => method,
+        });
+        Ok(note)
+    }
+
     /// Overwrites `config` with what was given. The initial law, the bounds and the frozen point need the problem and are
     /// left to [`crate::setup`].
     pub fn apply(&self, config: &mut CboConfig) {
@@ -196,8 +258,9 @@ pub fn complete(command: clap::Command) -> clap::Command {
         let takes_value = arg.get_long().is_some() && arg.get_num_args().is_none_or(|n| n.takes_values());
         let arg = if takes_value && !arg.is_require_equals_set() { arg.allow_hyphen_values(true) } else { arg };
         // Defaults that depend on the problem are given in words.
-        let default =
-            defaults.iter().find(|(key, _)| arg.get_long() == Some(key) && !["init", "bounds", "strict"].contains(key));
+        let default = defaults.iter().find(|(key, _)| {
+            arg.get_long() == Some(key) && !["init", "bounds", "strict", "method", "batch"].contains(key)
+        });
         match (default, arg.get_help()) {
             (Some((_, text)), Some(help)) => {
                 let shown = if *text == "off" && arg.get_long() == Some("steps") {

@@ -15,6 +15,8 @@ const FULL: u64 = 1000;
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
+    /// Whether there are rounds of evaluations instead of steps of a swarm.
+    auto: bool,
     last_step: Option<u64>,
     max_evaluations: Option<u64>,
     max_seconds: Option<f64>,
@@ -26,7 +28,8 @@ impl Progress {
     pub fn new(plan: &Plan, wanted: bool) -> Option<Self> {
         let bar = bar(FULL, wanted)?;
         let CboConfig { max_evaluations, max_seconds, .. } = *plan.config();
-        Some(Self { bar, last_step: plan.last_step(), max_evaluations, max_seconds, shown: 0.0 })
+        let auto = plan.config().method.is_auto();
+        Some(Self { bar, auto, last_step: plan.last_step(), max_evaluations, max_seconds, shown: 0.0 })
     }
 
     /// Shows a step, if the last one was shown long enough ago.
@@ -39,15 +42,20 @@ impl Progress {
         // Before the first step is done, nobody knows.
         let left = (done > 0.0).then(|| format!(", {} left", duration(step.seconds() * (1.0 - done) / done)));
         self.bar.set_position((done * FULL as f64) as u64);
+        let (what, width) = match self.auto {
+            true => ("round", format!("step size {}", brief(step.sigma()))),
+            false => (
+                "step",
+                format!("spread {}, ess {}", brief(step.ensemble().spread()), brief(step.effective_sample_size())),
+            ),
+        };
         self.bar.set_message(format!(
-            "step {}, best {}{}, {}/s{}, spread {}, ess {}",
+            "{what} {}, best {}{}, {}/s{}, {width}",
             step.step(),
             brief(step.best().value),
             left.unwrap_or_default(),
             brief(step.evaluations() as f64 / step.seconds()),
             failures(step.failed_evaluations()),
-            brief(step.ensemble().spread()),
-            brief(step.effective_sample_size()),
         ));
     }
 

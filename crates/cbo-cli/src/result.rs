@@ -5,7 +5,7 @@ use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::values::Precision;
 use cbo::simd;
-use cbo::{CboConfig, RunReport, Scalar, StopReason};
+use cbo::{CboConfig, Phase, RunReport, Scalar, StopReason};
 use serde::Serialize;
 
 /// The report of a run, in the order of the JSON object.
@@ -15,6 +15,8 @@ pub struct Summary {
     pub objective: String,
     /// Number of coordinates.
     pub dim: usize,
+    /// The method.
+    pub method: String,
     /// The best point ever evaluated.
     pub x: Vec<Number>,
     /// Its value.
@@ -41,12 +43,21 @@ pub struct Summary {
     pub time: Number,
     /// Why the run ended.
     pub stop: &'static str,
+    /// The same in a sentence.
+    pub message: String,
     /// The last alpha.
     pub alpha: Number,
     /// The last sigma.
     pub sigma: Number,
-    /// Particles at the end.
-    pub particles: usize,
+    /// Particles at the end, if the method has a swarm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub particles: Option<usize>,
+    /// What the method auto did, one phase after the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Vec<PhaseResult>>,
+    /// What it saw and why it did that, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Vec<String>>,
     /// Seed.
     pub seed: u64,
     /// Precision.
@@ -62,6 +73,28 @@ pub struct Summary {
     pub certificate: Option<CertificateResult>,
 }
 
+/// A phase of the method auto.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseResult {
+    /// What it was.
+    pub name: String,
+    /// The evaluations before it.
+    pub from: u64,
+    /// The evaluations after it.
+    pub to: u64,
+    /// The best value of the run at its end.
+    pub best: Number,
+    /// Why it ended.
+    pub end: String,
+}
+
+impl From<&Phase> for PhaseResult {
+    fn from(phase: &Phase) -> Self {
+        let Phase { name, from, to, best, end } = phase.clone();
+        Self { name, from, to, best: Number(best), end }
+    }
+}
+
 impl Summary {
     /// Sums a run up; `interrupted` if the user ended it.
     pub fn new<T: Scalar>(
@@ -73,9 +106,12 @@ impl Summary {
     ) -> Self {
         let double = |x: &[T]| x.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
         let (best, consensus) = (double(&report.best().x), double(&report.consensus().x));
+        let stopped = interrupted && report.stop() == StopReason::Observer;
+        let auto = config.method.is_auto();
         Self {
             objective: target.description().to_string(),
             dim: best.len(),
+            method: config.method.to_string(),
             x: numbers(&best),
             value: Number(report.best().value),
             consensus: numbers(&consensus),
@@ -87,10 +123,13 @@ impl Summary {
             infeasible_evaluations: report.infeasible_evaluations(),
             steps: report.steps(),
             time: Number(report.time()),
-            stop: if interrupted && report.stop() == StopReason::Observer { "interrupt" } else { report.stop().name() },
+            stop: if stopped { "interrupt" } else { report.stop().name() },
+            message: if stopped { "Ctrl-C, or a signal, ended the run.".into() } else { report.message().into() },
             alpha: Number(report.alpha()),
             sigma: Number(report.sigma()),
-            particles: report.ensemble().len(),
+            particles: (!auto).then(|| report.ensemble().len()),
+            phases: auto.then(|| report.phases().iter().map(PhaseResult::from).collect()),
+            explanation: None,
             seed: report.seed(),
             precision: precision.name(),
             threads: threads(config.threads),
@@ -105,15 +144,26 @@ impl Summary {
         let double = |x: &[Number]| x.iter().map(|v| v.0).collect::<Vec<_>>();
         let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
         let known = self.minimum.as_ref().map_or_else(String::new, |m| format!(" (known minimum {})", short(m.0)));
+        let (swarm, stopped, consensus) = match self.particles {
+            Some(particles) => (
+                format!(", {particles} particles"),
+                format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop)),
+                Some(format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
+            ),
+            // Rounds are counted from 0, and the consensus point is not evaluated for its own sake.
+            None => (String::new(), format!("after {}: {}", rounds(self.steps + 1), self.message), None),
+        };
         let mut rows = vec![
-            ("minimised", format!("{} in {} {dims}, {} particles", self.objective, self.dim, self.particles)),
+            ("minimised", format!("{} in {} {dims}{swarm}", self.objective, self.dim)),
             ("best value", short(self.value.0) + &known),
             ("at x", point(&double(&self.x))),
-            ("consensus", format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
             ("evaluations", grouped(self.evaluations) + &self.without_value()),
-            ("stopped", format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop))),
+            ("stopped", stopped),
             ("seconds", short(self.seconds.0)),
         ];
+        if let Some(consensus) = consensus {
+            rows.insert(3, ("consensus", consensus));
+        }
         if let Some(distance) = &self.distance {
             rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
         }
@@ -123,7 +173,21 @@ impl Summary {
         if self.dim > 6 {
             rows.push(("hint", "--json prints all coordinates".into()));
         }
-        rows.iter().map(|(name, text)| format!("{name:<12} {text}\n")).collect()
+        let lines: String = rows.iter().map(|(name, text)| format!("{name:<12} {text}\n")).collect();
+        lines + &self.explained()
+    }
+
+    /// What the method saw and did, if asked for.
+    fn explained(&self) -> String {
+        let Some(sentences) = &self.explanation else { return String::new() };
+        if !sentences.is_empty() {
+            return format!("\n{}\n", sentences.join("\n"));
+        }
+        let nothing = match self.particles {
+            Some(_) => "There is nothing to explain: only the method auto decides by itself.",
+            None => "There is nothing to explain: the run ended in its first phase.",
+        };
+        format!("\n{nothing}\n")
     }
 
     fn without_value(&self) -> String {
@@ -136,6 +200,10 @@ impl Summary {
         }
         if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
     }
+}
+
+fn rounds(count: u64) -> String {
+    if count == 1 { "1 round".into() } else { format!("{} rounds", grouped(count)) }
 }
 
 fn steps(count: u64) -> String {
@@ -156,6 +224,7 @@ pub fn in_words(stop: &str) -> &str {
         "target" => "the target value is reached",
         "diameter" => "the swarm has contracted",
         "stagnation" => "the best value no longer improves",
+        "converged" => "nothing more is to be gained",
         "interrupt" => "Ctrl-C, or a signal",
         other => other,
     }

@@ -5,6 +5,25 @@ use crate::text;
 use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
 
+/// The settings of a swarm, which the method auto does not have.
+const DYNAMICS: [&str; 15] = [
+    "particles",
+    "lambda",
+    "sigma",
+    "alpha",
+    "dt",
+    "diffusion",
+    "scheme",
+    "update",
+    "kick",
+    "freeze",
+    "epoch-steps",
+    "reduction",
+    "steps",
+    "time",
+    "diameter",
+];
+
 /// Every setting of the engine, keys as the flags have them. Given initial points are taken to be in the file `points`.
 pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)> {
     // No `..`, so that a new field of the engine is not forgotten here.
@@ -39,7 +58,7 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
     } = config;
     let whole = |n: u64| n.to_string();
     let off = || "off".to_string();
-    vec![
+    let mut entries = vec![
         ("bounds", bounds.as_ref().map_or_else(off, |b| text::bounds(b))),
         ("bound-handling", bound_handling.to_string()),
         ("init", text::init(init, points)),
@@ -67,7 +86,10 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
         ("seed", seed.to_string()),
         ("threads", threads.to_string()),
         ("strict", strict.to_string()),
-    ]
+    ];
+    // What a method does not have would only confuse.
+    entries.retain(|(key, _)| !method.is_auto() || !DYNAMICS.contains(key));
+    entries
 }
 
 /// Every setting of a benchmark function.

@@ -12,6 +12,9 @@ use std::path::Path;
 /// No machine has more threads than this, and asking the system for them may end badly.
 const MOST_THREADS: usize = 1024;
 
+/// Points that the method auto keeps, about.
+const POINTS_OF_AUTO: usize = 256;
+
 /// A problem, still to be built for a seed (which decides random shifts and rotations).
 #[derive(Clone, Debug)]
 pub struct ProblemSpec {
@@ -151,7 +154,7 @@ pub fn settings(
         Some(InitSpec::File(path)) => Some(read_points(path, dim).map_err(|e| origins.blame("init", &e))?),
         _ => None,
     };
-    if let (Some(points), None) = (&points, options.particles) {
+    if let (Some(points), None, false) = (&points, options.particles, config.method.is_auto()) {
         config.particles = points.len() / dim;
     }
     if config.threads > MOST_THREADS {
@@ -159,7 +162,9 @@ pub fn settings(
         return Err(origins.blame("threads", &message));
     }
     let precision = options.precision.unwrap_or_default();
-    check_memory(config.particles, dim, rotated, precision).map_err(|e| origins.blame("particles", &e))?;
+    let particles = (!config.method.is_auto()).then_some(config.particles);
+    let field = if particles.is_some() { "particles" } else { "dim" };
+    check_memory(particles, dim, rotated, precision).map_err(|e| origins.blame(field, &e))?;
     Ok((config, points))
 }
 
@@ -236,11 +241,11 @@ pub fn bounds(options: &RunOptions, dim: usize) -> Result<Option<Option<Vec<(f64
 }
 
 /// Refuses a run whose positions cannot fit into the memory of this machine.
-fn check_memory(particles: usize, dim: usize, rotated: bool, precision: Precision) -> Result<(), String> {
-    let dim = dim as u128;
+fn check_memory(particles: Option<usize>, dim: usize, rotated: bool, precision: Precision) -> Result<(), String> {
+    let (count, dim) = (particles.unwrap_or(POINTS_OF_AUTO), dim as u128);
     // Saturating: 2^63 particles in 2^63 dimensions are too many even for the count.
     let product = |numbers: &[u128]| numbers.iter().fold(1u128, |p, n| p.saturating_mul(*n));
-    let positions = product(&[particles as u128, dim, precision.bytes()]);
+    let positions = product(&[count as u128, dim, precision.bytes()]);
     let matrix = if rotated { product(&[3 * 8, dim, dim]) } else { 0 };
     // Vectors as long as a point are few, but a point may be long.
     let vectors = product(&[16 * 8, dim]);
@@ -251,7 +256,12 @@ fn check_memory(particles: usize, dim: usize, rotated: bool, precision: Precisio
     }
     let (size, free) = (gibibytes(needed), gibibytes(available));
     let remedy = if matrix > positions { "use fewer dimensions or no rotation" } else { "use fewer, or f32" };
-    Err(format!("particles = {particles}: with dim = {dim} this needs {size} of memory, and {free} is free; {remedy}"))
+    Err(match particles {
+        Some(n) => {
+            format!("particles = {n}: with dim = {dim} this needs {size} of memory, and {free} is free; {remedy}")
+        }
+        None => format!("dim = {dim}: this needs {size} of memory, and {free} is free; {remedy}"),
+    })
 }
 
 fn gibibytes(bytes: u128) -> String {

@@ -77,7 +77,9 @@ struct Summary {
     minimum: Number,
     failed_runs: u64,
     seed: u64,
-    particles: usize,
+    method: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    particles: Option<usize>,
     precision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<Vec<Outcome>>,
@@ -98,9 +100,12 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
         let message = format!("tolerance = {}: must be a positive finite number", args.tolerance);
         return Err(origins.blame("tolerance", &message));
     }
-    let setup = Setup::new(&args.run, origins)?;
-    if let (Some(warning), false) = (setup.warning(), args.run.quiet()) {
-        eprintln_quietly(&format!("warning: {warning}"));
+    let mut options = args.run.clone();
+    let note = options.settle_method(None, origins)?;
+    let setup = Setup::new(&options, origins)?;
+    if !options.quiet() {
+        note.iter().for_each(|note| eprintln_quietly(&format!("note: {note}")));
+        setup.warning().iter().for_each(|warning| eprintln_quietly(&format!("warning: {warning}")));
     }
     let outcomes = match setup.precision {
         Precision::F32 => all_runs::<f32>(args, &setup),
@@ -212,7 +217,8 @@ impl Summary {
             minimum: Number(problem.minimum()),
             failed_runs: runs - finished().count() as u64,
             seed: setup.plan.config().seed,
-            particles: setup.plan.config().particles,
+            method: setup.plan.config().method.to_string(),
+            particles: (!setup.plan.config().method.is_auto()).then_some(setup.plan.config().particles),
             precision: setup.precision.name(),
             outcomes: args.verbose.unwrap_or(false).then_some(outcomes),
         })
@@ -237,8 +243,11 @@ impl Summary {
             (
                 "measured",
                 format!(
-                    "{} in {} {dims}, {} particles, seeds {} to {last}",
-                    self.objective, self.dim, self.particles, self.seed
+                    "{} in {} {dims}{}, seeds {} to {last}",
+                    self.objective,
+                    self.dim,
+                    self.particles.map_or_else(String::new, |n| format!(", {n} particles")),
+                    self.seed
                 ),
             ),
             (

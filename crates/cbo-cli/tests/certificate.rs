@@ -47,7 +47,7 @@ fn read_csv(file: &Path) -> Vec<HashMap<String, f64>> {
 }
 
 /// A short run like the paper's.
-const RUN: &str = "minimize rastrigin --dim 2 --sigma 0.4 --dt 0.01 --alpha 1e6 --steps 120 --particles 1500 --init normal:0.5,4 --certify";
+const RUN: &str = "minimize rastrigin --dim 2 --method cbo --sigma 0.4 --dt 0.01 --alpha 1e6 --steps 120 --particles 1500 --init normal:0.5,4 --certify";
 
 /// The swarm of this run flies beyond the largest number: the certificate says so instead of judging it.
 #[test]
@@ -173,8 +173,11 @@ fn nothing_changes_without_the_flag() {
 fn a_config_file_asks_for_it_and_repeats_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.toml");
-    fs::write(&file, "objective = 'sphere'\ndim = 3\nsteps = 10\nsigma = 0.5\ncertify = true\nout = 'first'\n")
-        .expect("written");
+    fs::write(
+        &file,
+        "objective = 'sphere'\ndim = 3\nmethod = 'cbo'\nsteps = 10\nsigma = 0.5\ncertify = true\nout = 'first'\n",
+    )
+    .expect("written");
     object(&cbo(&["minimize", "--config", path(&file), "--json"]));
     let first = folder.path().join("first");
     let config = first.join("config.toml");
@@ -248,7 +251,7 @@ fn a_swarm_that_starts_in_the_minimum_has_a_certificate() {
     let folder = tempfile::tempdir().expect("a folder");
     let (points, out) = (folder.path().join("points.csv"), folder.path().join("run"));
     fs::write(&points, "0,0\n0,0\n").expect("written");
-    let line = format!("minimize sphere --dim 2 --init file:{} --steps 2 --certify --json", path(&points));
+    let line = format!("minimize sphere --dim 2 --init file:{} --method cbo --steps 2 --certify --json", path(&points));
     let result = object(&words(&format!("{line} --out {}", path(&out))));
     assert_eq!(
         (&result["certificate"]["lemma_held"], &result["certificate"]["laplace_held"]),

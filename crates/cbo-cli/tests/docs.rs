@@ -210,8 +210,10 @@ fn every_flag_is_documented_with_its_default() {
 fn every_key_of_the_json_objects_is_documented() {
     let page = read(&root().join("docs/cli.md"));
     let runs = [
-        ("minimize", "minimize sphere --dim 2 --steps 3 --json"),
-        ("success", "success sphere --dim 2 --steps 3 --runs 2 --json --verbose"),
+        ("minimize", "minimize sphere --dim 2 --method cbo --steps 3 --json"),
+        ("minimize", "minimize sphere --dim 2 --max-evaluations 500 --explain --json"),
+        ("success", "success sphere --dim 2 --max-evaluations 50 --runs 2 --json"),
+        ("success", "success sphere --dim 2 --method cbo --steps 3 --runs 2 --json --verbose"),
         ("list", "list rastrigin --json"),
         ("paper", "paper fig1a --json --out FOLDER"),
         ("paper", "paper fig2 --json --out FOLDER"),
@@ -237,9 +239,20 @@ fn every_key_of_the_json_objects_is_documented() {
             .expect("the program starts");
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let object = value.as_object().expect("an object");
-        let nested = ["outcomes", "rows", "parameters", "minima", "checks", "networks", "advice", "distances", "files"]
-            .iter()
-            .filter_map(|k| object.get(*k)?.get(0)?.as_object());
+        let nested = [
+            "outcomes",
+            "rows",
+            "parameters",
+            "minima",
+            "checks",
+            "networks",
+            "advice",
+            "distances",
+            "files",
+            "phases",
+        ]
+        .iter()
+        .filter_map(|k| object.get(*k)?.get(0)?.as_object());
         for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {
             assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
         }

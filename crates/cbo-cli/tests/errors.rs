@@ -179,7 +179,9 @@ fn outputs_that_cannot_be_written_are_found_before_the_run() {
     let file = folder.path().join("file.txt");
     fs::write(&file, "mine").expect("written");
     // So many steps that a run, once begun, would not end.
-    let run = |flag: &str, value: &str| cbo(&["minimize", "sphere", "--dim", "2", "--steps", "1e15", flag, value]);
+    let run = |flag: &str, value: &str| {
+        cbo(&["minimize", "sphere", "--dim", "2", "--method", "cbo", "--steps", "1e15", flag, value])
+    };
     let under = format!("{}/below", path(&file));
     assert_usage(&run("--out", &under), &["cannot write", "below", "choose"]);
     assert_usage(&run("--animate", &under), &["cannot write", "below", "choose"]);
@@ -196,7 +198,7 @@ fn outputs_that_cannot_be_written_are_found_before_the_run() {
 #[test]
 fn failures_underway_have_code_1() {
     // Nothing but infeasible points at the start.
-    let output = words("minimize eggholder --bounds off --init uniform:1e6,2e6 --bound-handling none");
+    let output = words("minimize eggholder --method cbo --bounds off --init uniform:1e6,2e6 --bound-handling none");
     assert_eq!(output.status.code(), Some(1), "{}", crate::common::stderr(&output));
     assert!(
         crate::common::stderr(&output).starts_with("error: step 0: none of the"),

@@ -5,6 +5,7 @@ mod common;
 #[path = "../../cbo-runs/tests/mutation/mod.rs"]
 mod mutation;
 
+mod auto;
 mod certificate;
 mod docs;
 mod errors;

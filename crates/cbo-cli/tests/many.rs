@@ -4,7 +4,8 @@ use crate::common::{object, stderr, stdout, words};
 
 #[test]
 fn success_counts_runs() {
-    let line = "success sphere --dim 2 --runs 12 --steps 60 --sigma 0.5 --dt 0.1 --lambda 1 --seed 3 --json";
+    let line =
+        "success sphere --dim 2 --runs 12 --method cbo --steps 60 --sigma 0.5 --dt 0.1 --lambda 1 --seed 3 --json";
     let value = object(&words(&format!("{line} --verbose")));
     for key in
         "runs successes rate wilson_low wilson_high tolerance median_evaluations objective dim".split_whitespace()
@@ -18,7 +19,9 @@ fn success_counts_runs() {
     let seeds: Vec<u64> = outcomes.iter().map(|o| o["seed"].as_u64().expect("a seed")).collect();
     assert_eq!(seeds, (3..15).collect::<Vec<u64>>());
     // Each is the run that minimize makes of its seed.
-    let one = object(&words("minimize sphere --dim 2 --steps 60 --sigma 0.5 --dt 0.1 --lambda 1 --seed 7 --json"));
+    let one = object(&words(
+        "minimize sphere --dim 2 --method cbo --steps 60 --sigma 0.5 --dt 0.1 --lambda 1 --seed 7 --json",
+    ));
     assert_eq!((&outcomes[4]["value"], &outcomes[4]["distance"]), (&one["value"], &one["distance"]));
     assert!(object(&words(line)).get("outcomes").is_none());
     // A tolerance that nothing meets.
@@ -29,7 +32,7 @@ fn success_counts_runs() {
 
 #[test]
 fn success_does_not_depend_on_threads() {
-    let line = "success rastrigin --dim 3 --runs 9 --steps 40 --shift random --rotate random --verbose --json --quiet --threads";
+    let line = "success rastrigin --dim 3 --runs 9 --method cbo --steps 40 --shift random --rotate random --verbose --json --quiet --threads";
     let one = stdout(&words(&format!("{line} 1")));
     assert!(one.contains("outcomes"));
     for threads in [2, 3, 8] {
@@ -42,7 +45,7 @@ fn success_does_not_depend_on_threads() {
 
 #[test]
 fn success_is_explained_to_people() {
-    let output = words("success ackley --dim 2 --runs 5 --steps 50 --tolerance 0.5 --quiet");
+    let output = words("success ackley --dim 2 --runs 5 --method cbo --steps 50 --tolerance 0.5 --quiet");
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     for part in ["nearer than 0.5 to a minimiser, in the maximum norm", "of 5 runs", "Wilson", "median", "seeds 0 to 4"]
     {
@@ -98,7 +101,10 @@ fn every_parameter_of_a_function_has_a_flag() {
 fn every_function_can_be_minimised() {
     for info in cbo_problems::all() {
         let dim = if info.default_dim().is_some() { "" } else { "--dim 3" };
-        let value = object(&words(&format!("minimize {} {dim} --steps 3 --json --shift random --rotate 1", info.name)));
+        let value = object(&words(&format!(
+            "minimize {} {dim} --method cbo --steps 3 --json --shift random --rotate 1",
+            info.name
+        )));
         let (value, minimum) =
             (value["value"].as_f64().expect("a value"), value["minimum"].as_f64().expect("a minimum"));
         assert!(value >= minimum - 1e-9 * minimum.abs().max(1.0), "{}: {value} below {minimum}", info.name);

@@ -13,7 +13,7 @@ fn a_plot_in_many_dimensions_shows_energy_and_spread() {
     let folder = tempfile::tempdir().expect("a folder");
     let (svg, png) = (folder.path().join("run.svg"), folder.path().join("run.PNG"));
     for file in [&svg, &png] {
-        object(&words(&format!("minimize rastrigin --dim 5 --steps 50 --json --plot {}", path(file))));
+        object(&words(&format!("minimize rastrigin --dim 5 --method cbo --steps 50 --json --plot {}", path(file))));
     }
     let text = fs::read_to_string(&svg).expect("read");
     assert!(text.starts_with("<svg") || text.starts_with("<?xml"));
@@ -34,7 +34,10 @@ fn plots_in_one_and_two_dimensions_show_the_swarm() {
         let png = folder.path().join("run.png");
         // A start away from the minimum, and an end before the swarm has shrunk to a point.
         for file in [&svg, &png] {
-            object(&words(&format!("minimize {problem} --sigma 0.5 --dt 0.1 --steps 12 --json --plot {}", path(file))));
+            object(&words(&format!(
+                "minimize {problem} --method cbo --sigma 0.5 --dt 0.1 --steps 12 --json --plot {}",
+                path(file)
+            )));
         }
         let (_, _, colours) = read_png(&png);
         assert!(colours.contains(&VERMILLION), "{problem}: particles at the end");
@@ -53,7 +56,7 @@ fn a_swarm_that_starts_in_the_minimum_can_be_drawn() {
     fs::write(&points, "0,0\n0,0\n").expect("written");
     let svg = folder.path().join("run.svg");
     object(&words(&format!(
-        "minimize sphere --dim 2 --kick off --init file:{} --steps 3 --json --plot {}",
+        "minimize sphere --dim 2 --method cbo --kick off --init file:{} --steps 3 --json --plot {}",
         path(&points),
         path(&svg)
     )));
@@ -65,7 +68,10 @@ fn an_animation_is_numbered_frames_that_differ() {
     let folder = tempfile::tempdir().expect("a folder");
     let frames = folder.path().join("frames");
     let run = |steps: u32| {
-        object(&words(&format!("minimize ackley --dim 2 --steps {steps} --json --animate {}", path(&frames))))
+        object(&words(&format!(
+            "minimize ackley --dim 2 --method cbo --steps {steps} --json --animate {}",
+            path(&frames)
+        )))
     };
     let names = || {
         let mut names: Vec<String> = fs::read_dir(&frames)

@@ -6,7 +6,7 @@ use std::fs;
 
 #[test]
 fn the_json_object_has_every_key() {
-    let value = object(&words("minimize rastrigin --dim 3 --steps 20 --alpha inf --seed 5 --json"));
+    let value = object(&words("minimize rastrigin --dim 3 --method cbo --steps 20 --alpha inf --seed 5 --json"));
     for key in "objective dim x value consensus consensus_value evaluations failed_evaluations steps time stop alpha seed seconds \
                 infeasible_evaluations minimum distance particles precision threads instruction_set sigma"
         .split_whitespace()
@@ -24,7 +24,7 @@ fn the_json_object_has_every_key() {
 
 #[test]
 fn lines_for_people_say_the_same() {
-    let output = words("minimize sphere --dim 2 --steps 300 --target 1e-3");
+    let output = words("minimize sphere --dim 2 --method cbo --steps 300 --target 1e-3");
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let text = stdout(&output);
     for part in [
@@ -43,8 +43,8 @@ fn lines_for_people_say_the_same() {
 #[test]
 fn instruction_sets_do_not_change_a_bit() {
     for line in [
-        "minimize rastrigin --dim 20",
-        "minimize rastrigin --dim 4 --diffusion isotropic --precision f32 --steps 200 --quiet",
+        "minimize rastrigin --dim 20 --max-evaluations 3000",
+        "minimize rastrigin --dim 4 --method cbo --diffusion isotropic --precision f32 --steps 200 --quiet",
     ] {
         let arguments: Vec<&str> = line.split(' ').chain(["--json"]).collect();
         let on = |set: &str| {
@@ -66,7 +66,8 @@ fn threads_do_not_change_a_bit() {
         // 2 000 particles in 16 dimensions are worth threads; the second is a mini-batch run.
         for run in ["--particles 2000 --steps 40", "--particles 4000 --batch 2000 --steps 40 --update full --kick 1e-3"]
         {
-            let line = format!("minimize rastrigin --dim 16 {run} --precision {precision} --json --threads");
+            let line =
+                format!("minimize rastrigin --dim 16 --method cbo {run} --precision {precision} --json --threads");
             let one = result(&words(&format!("{line} 1")));
             assert!(one["value"].as_f64().expect("a value") > 0.0);
             for threads in [2, 3, 8] {
@@ -151,7 +152,8 @@ fn a_run_folder_is_complete_and_repeats_the_run() {
 fn the_history_has_a_line_a_step() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("history.csv");
-    let value = object(&words(&format!("minimize sphere --dim 2 --steps 25 --json --history {}", path(&file))));
+    let value =
+        object(&words(&format!("minimize sphere --dim 2 --method cbo --steps 25 --json --history {}", path(&file))));
     let text = fs::read_to_string(&file).expect("read");
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(
@@ -169,14 +171,14 @@ fn the_history_has_a_line_a_step() {
 #[test]
 fn infeasible_and_failed_points_are_counted() {
     // A rotation takes parts of the box out of the domain.
-    let value = object(&words("minimize eggholder --rotate 1 --steps 5 --json --strict"));
+    let value = object(&words("minimize eggholder --rotate 1 --method cbo --steps 5 --json --strict"));
     assert!(value["infeasible_evaluations"].as_u64().expect("a count") > 0);
     assert_eq!(value["failed_evaluations"], 0);
     // Within the domain nothing is infeasible.
-    let value = object(&words("minimize eggholder --steps 5 --json"));
+    let value = object(&words("minimize eggholder --method cbo --steps 5 --json"));
     assert_eq!(value["infeasible_evaluations"], 0);
     // Noise beyond all numbers makes positions that are none.
-    let line = "minimize rastrigin --dim 2 --sigma 1e200 --dt 1 --steps 10 --json --quiet";
+    let line = "minimize rastrigin --dim 2 --method cbo --sigma 1e200 --dt 1 --steps 10 --json --quiet";
     let value = object(&words(line));
     assert!(value["failed_evaluations"].as_u64().expect("a count") > 0);
     let strict = words(&format!("{line} --strict"));
@@ -186,7 +188,7 @@ fn infeasible_and_failed_points_are_counted() {
 
 #[test]
 fn instability_is_warned_of() {
-    let line = "minimize sphere --dim 3 --steps 5 --lambda 1 --dt 0.1 --diffusion isotropic --scheme euler-maruyama";
+    let line = "minimize sphere --dim 3 --method cbo --steps 5 --lambda 1 --dt 0.1 --diffusion isotropic --scheme euler-maruyama";
     let warned = words(&format!("{line} --sigma 0.9 --json"));
     assert_eq!(warned.status.code(), Some(0));
     let text = stderr(&warned);
@@ -196,7 +198,7 @@ fn instability_is_warned_of() {
     assert!(serde_json::from_str::<Value>(&stdout(&warned)).is_ok());
     assert_eq!(stderr(&words(&format!("{line} --sigma 0.9 --quiet"))), "");
     assert_eq!(stderr(&words(&format!("{line} --sigma 0.7"))), "");
-    assert_eq!(stderr(&words("minimize sphere --dim 3 --steps 5")), "");
+    assert_eq!(stderr(&words("minimize sphere --dim 3 --method cbo --steps 5")), "");
 }
 
 #[cfg(unix)]
@@ -239,7 +241,9 @@ fn ctrl_c_ends_a_run_with_its_result() {
 
 #[test]
 fn a_closed_stdout_is_no_fault() {
-    for line in [&["list"][..], &["minimize", "sphere", "--dim", "2", "--steps", "3"], &["minimize", "--help"]] {
+    for line in
+        [&["list"][..], &["minimize", "sphere", "--dim", "2", "--max-evaluations", "9"], &["minimize", "--help"]]
+    {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let output = command(line).stdout(writer).output().expect("the program starts");

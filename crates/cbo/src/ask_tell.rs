@@ -1,10 +1,11 @@
 //! A run whose loop belongs to the caller: it asks for points and tells their energies.
 
+use crate::auto;
 use crate::config::{Plan, Settings};
 use crate::objective::{Grouping, Rows};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::Run;
+use crate::run::{Process, Run, tell};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -25,7 +26,7 @@ use crate::state::StateError;
 /// ```
 #[derive(Debug)]
 pub struct AskTell<T> {
-    run: Run<T>,
+    run: Box<dyn Process<T>>,
     /// Whether the points were asked for since energies were last told.
     asked: bool,
     told: bool,
@@ -36,7 +37,11 @@ impl<T: Scalar> AskTell<T> {
     /// A run in `dim` dimensions at its beginning.
     pub fn new(settings: impl Settings, dim: usize) -> Result<Self, SolveError> {
         let plan = settings.plan(dim)?;
-        let mut run = Run::begin(&plan, Grouping::Together, false)?;
+        let mut run: Box<dyn Process<T>> = if plan.config().method.is_auto() {
+            Box::new(auto::Run::begin(&plan, false)?)
+        } else {
+            Box::new(Run::begin(&plan, Grouping::Together, false)?)
+        };
         run.settle();
         Ok(Self { run, asked: false, told: false, stopped: None })
     }
@@ -44,14 +49,18 @@ impl<T: Scalar> AskTell<T> {
     /// The points of this step: the same until their energies are told. A step of a smooth [memory](crate::Memory) asks twice, for the
     /// positions and then for what the particles remember.
     ///
-    /// A run that came to a [stop](Self::stopped) may be asked for more.
+    /// A run that came to a [stop](Self::stopped) may be asked for more. Only the method [`auto`](crate::Method::Auto) gives no points
+    /// when it has converged or spent its evaluations, which it never exceeds.
     pub fn ask(&mut self) -> Rows<'_, T> {
+        self.asked = true;
+        if self.told && self.run.is_over() {
+            return Rows::new(&[], self.run.plan().dim());
+        }
         if self.told {
             self.run.decide();
             self.run.settle();
             (self.told, self.stopped) = (false, None);
         }
-        self.asked = true;
         self.run.points()
     }
 
@@ -62,19 +71,25 @@ impl<T: Scalar> AskTell<T> {
     /// If the points were not asked for since the last call, or if there are not as many energies as points.
     pub fn tell(&mut self, energies: &[T], observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
         assert!(std::mem::take(&mut self.asked), "tell without ask");
+        if self.told && energies.is_empty() {
+            return Ok(self.stopped);
+        }
         assert_eq!(energies.len(), self.run.points().len(), "energies for points");
         if !self.run.take(energies) {
             return Ok(None);
         }
         self.run.agree()?;
         self.told = true;
-        self.stopped = self.run.tell(observer);
+        self.stopped = tell(&*self.run, observer);
+        if self.stopped.is_some() {
+            self.run.check_end()?;
+        }
         Ok(self.stopped)
     }
 
     /// The step of the points last asked for, from 0.
     pub fn step(&self) -> u64 {
-        self.run.ledger.step
+        self.run.ledger().step
     }
 
     /// Whether the energies of this step are told.
@@ -89,17 +104,17 @@ impl<T: Scalar> AskTell<T> {
 
     /// What was checked when the run began.
     pub fn plan(&self) -> &Plan {
-        &self.run.plan
+        self.run.plan()
     }
 
     /// The best point told so far; its value is infinite before the first.
     pub fn best(&self) -> &Evaluated<T> {
-        &self.run.ledger.best
+        &self.run.ledger().best
     }
 
     /// The consensus point of the last step told.
     pub fn consensus(&self) -> Vec<T> {
-        self.run.consensus()
+        self.run.agreed().consensus.iter().map(|&x| T::from_f64(x)).collect()
     }
 
     /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too
@@ -114,13 +129,12 @@ impl<T: Scalar> AskTell<T> {
     }
 
     fn report_with(&self, consensus_value: Option<f64>) -> RunReport<T> {
-        let backend = &self.run.backend;
-        let mut energies = backend.energies(0).to_vec();
+        let mut energies = self.run.energies().to_vec();
         if !self.told {
             energies.fill(T::from_f64(f64::NAN));
         }
         let summary = self.run.summary(consensus_value, self.stopped.unwrap_or(StopReason::Observer));
-        RunReport { ensemble: backend.ensemble().clone(), energies, ..summary }
+        RunReport { ensemble: self.run.ensemble().clone(), energies, ..summary }
     }
 
     /// The state as bytes, from which [`load`](Self::load) continues bit for bit.
@@ -144,8 +158,14 @@ impl<T: Scalar> AskTell<T> {
     /// ```
     pub fn load(settings: impl Settings, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
         let plan = settings.plan(dim).map_err(SolveError::from)?;
-        let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
-        let stopped = if told { run.tell(&mut ()) } else { None };
+        let (run, told): (Box<dyn Process<T>>, bool) = if plan.config().method.is_auto() {
+            let (run, told) = auto::Run::load(&plan, false, bytes)?;
+            (Box::new(run), told)
+        } else {
+            let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
+            (Box::new(run), told)
+        };
+        let stopped = if told { tell(&*run, &mut ()) } else { None };
         Ok(Self { run, asked: false, told, stopped })
     }
 }

@@ -20,7 +20,8 @@ pub enum Update {
     Partial,
 }
 
-/// Every setting of a run. Start from [`Default`] and change what you need; [`check`](Self::check) or
+/// Every setting of a run. Those of the dynamics, from `particles` to `diameter`, are refused with the method [`auto`](Method::Auto)
+/// unless they have their defaults. Start from [`Default`] and change what you need; [`check`](Self::check) or
 /// [`solve`](crate::solve) says what is wrong.
 ///
 /// ```
@@ -48,7 +49,8 @@ pub struct CboConfig {
     pub scheme: Scheme,
     /// Law of the initial positions.
     pub init: InitialLaw,
-    /// Particles evaluated in a step, a divisor of N; all if `None`.
+    /// Particles evaluated in a step, a divisor of N; all if `None`. For [`auto`](Method::Auto) the points that each round of evaluations
+    /// should have at least, any number.
     pub batch: Option<usize>,
     /// Which particles move when `batch` is set.
     pub update: Update,
@@ -175,10 +177,13 @@ impl CboConfig {
         self.check_bounds(dim)?;
         self.check_init(dim)?;
         self.check_batch()?;
-        self.method.check(self.dt)?;
+        self.method.check(self, dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
-        let open_ended = last_step.is_none() && self.max_evaluations.is_none() && self.max_seconds.is_none();
+        let open_ended = !self.method.is_auto()
+            && last_step.is_none()
+            && self.max_evaluations.is_none()
+            && self.max_seconds.is_none();
         let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
         Ok(Plan::new(self.clone(), dim, last_step, open_ended))
     }
@@ -272,7 +277,7 @@ impl CboConfig {
                 Ok(())
             }
             InitialLaw::Points(points) => {
-                if points.len() != self.particles * dim {
+                if !self.method.is_auto() && points.len() != self.particles * dim {
                     let value = format!("{} numbers", points.len());
                     let wanted =
                         format!("{} particles in {dim} dimensions need {}", self.particles, self.particles * dim);
@@ -284,6 +289,9 @@ impl CboConfig {
     }
 
     fn check_batch(&self) -> Result<(), ConfigError> {
+        if self.method.is_auto() {
+            return Ok(()); // it checks its own
+        }
         let Some(batch) = self.batch else {
             if self.update == Update::Partial {
                 return refuse("update", "partial", "makes sense only with a batch smaller than the swarm");
@@ -343,7 +351,9 @@ impl CboConfig {
             value.map_or(Ok(()), |v| positive(field, v))?;
         }
         let needed = self.batch.unwrap_or(self.particles) as u64 + 1;
-        if let Some(max) = self.max_evaluations
+        if self.method.is_auto() {
+            at_least_one("max_evaluations", self.max_evaluations)?;
+        } else if let Some(max) = self.max_evaluations
             && max < needed
         {
             let remedy = format!(

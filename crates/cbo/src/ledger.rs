@@ -42,19 +42,45 @@ impl<T: Scalar> Ledger<T> {
         (self.best.value, self.best_batch, self.improved) = (value, data_batch, self.step);
     }
 
-    /// Why the run ends with this step, if it does. `next` are the evaluations of the coming step.
-    pub fn stop(&self, plan: &Plan, next: u64, seconds: f64, narrow: impl Fn(f64) -> bool) -> Option<StopReason> {
+    /// Why the run ends with this step, if it does. `spent` if the coming step has no evaluations left.
+    pub fn stop(&self, plan: &Plan, spent: bool, seconds: f64, narrow: impl Fn(f64) -> bool) -> Option<StopReason> {
         let config = plan.config();
-        // The consensus point at the end takes one evaluation more.
-        let next = self.evaluations + next + 1;
         let reasons = [
             (config.target.is_some_and(|target| self.best.value <= target), StopReason::Target),
             (plan.last_step().is_some_and(|last| self.step >= last), StopReason::Steps),
-            (config.max_evaluations.is_some_and(|max| next > max), StopReason::Evaluations),
+            (spent, StopReason::Evaluations),
             (config.stagnation.is_some_and(|steps| self.step - self.improved >= steps), StopReason::Stagnation),
             (self.done_below.is_some_and(narrow), StopReason::Diameter),
             (config.max_seconds.is_some_and(|max| seconds >= max), StopReason::Seconds),
         ];
         reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
+    }
+
+    /// Why the run ended, as a sentence.
+    pub fn message(&self, plan: &Plan, stop: StopReason) -> String {
+        let (config, spent) = (plan.config(), self.evaluations);
+        let number = |given: Option<f64>| given.unwrap_or(f64::NAN);
+        match stop {
+            StopReason::Steps => format!("The {} steps allowed are taken.", self.step),
+            StopReason::Evaluations => {
+                let allowed = config.max_evaluations.unwrap_or(spent);
+                if spent == allowed {
+                    return format!("The {allowed} evaluations allowed are spent.");
+                }
+                format!("{spent} of {allowed} evaluations are spent, which leaves none for another round.")
+            }
+            StopReason::Seconds => format!("The {} seconds allowed are over.", number(config.max_seconds)),
+            StopReason::Target => {
+                format!("The target {} is reached: the best value is {}.", number(config.target), self.best.value)
+            }
+            StopReason::Diameter => {
+                format!("The swarm is smaller than {:e} in every coordinate.", number(self.done_below))
+            }
+            StopReason::Stagnation => {
+                format!("The best value has not improved for {} steps.", config.stagnation.unwrap_or(0))
+            }
+            StopReason::Observer => format!("The run was stopped from outside at step {}.", self.step),
+            StopReason::Converged => "Nothing more is to be gained: further restarts do not pay.".into(),
+        }
     }
 }

@@ -51,6 +51,7 @@ mod text;
 mod weights;
 
 pub use ask_tell::AskTell;
+pub use auto::{Auto, Phase};
 pub use bounds::{BoundHandling, reflect};
 pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Settings, Update};
 pub use consensus::{Partial, alpha_for_sample_size};

@@ -1,9 +1,10 @@
 //! The reports of a step and of a run.
 
+use crate::auto::Phase;
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
 use crate::objective::EvalError;
-use crate::run::Run;
+use crate::run::Process;
 use crate::simd::Scalar;
 
 /// A point and its value.
@@ -18,23 +19,23 @@ pub struct Evaluated<T> {
 /// One step, as observers see it: energies, consensus and positions belong to the same time.
 #[derive(Debug)]
 pub struct StepReport<'a, T> {
-    run: &'a Run<T>,
+    run: &'a dyn Process<T>,
     seconds: f64,
 }
 
 impl<'a, T: Scalar> StepReport<'a, T> {
-    pub(crate) fn new(run: &'a Run<T>, seconds: f64) -> Self {
+    pub(crate) fn new(run: &'a dyn Process<T>, seconds: f64) -> Self {
         Self { run, seconds }
     }
 
-    /// The step, from 0.
+    /// The step, from 0; for [`auto`](crate::Method::Auto) the round of evaluations.
     pub fn step(&self) -> u64 {
-        self.run.ledger.step
+        self.run.ledger().step
     }
 
-    /// `step * dt`.
+    /// `step * dt`; 0 for [`auto`](crate::Method::Auto).
     pub fn time(&self) -> f64 {
-        self.step() as f64 * self.run.plan.config().dt
+        self.run.time()
     }
 
     /// The epoch, from 0.
@@ -44,67 +45,67 @@ impl<'a, T: Scalar> StepReport<'a, T> {
 
     /// The alpha used, as chosen by the schedule.
     pub fn alpha(&self) -> f64 {
-        self.run.agreed.alpha
+        self.run.agreed().alpha
     }
 
-    /// The sigma of the coming move.
+    /// The sigma of the coming move; for [`auto`](crate::Method::Auto) the size of its particles' steps, relative to the box.
     pub fn sigma(&self) -> f64 {
-        self.run.agreed.sigma
+        self.run.agreed().sigma
     }
 
     /// The consensus point.
     pub fn consensus(&self) -> &'a [f64] {
-        &self.run.agreed.consensus
+        &self.run.agreed().consensus
     }
 
-    /// The positions.
+    /// The positions; for [`auto`](crate::Method::Auto) the points of the round.
     pub fn ensemble(&self) -> &'a Ensemble<T> {
-        self.run.backend.ensemble()
+        self.run.ensemble()
     }
 
     /// The energies of the particles evaluated in this step.
     pub fn energies(&self) -> &'a [T] {
-        self.run.backend.energies(0)
+        self.run.energies()
     }
 
     /// Which particles these are; all, in order, if `None`.
     pub fn evaluated(&self) -> Option<&'a [u32]> {
-        self.run.backend.evaluated()
+        self.run.evaluated()
     }
 
     /// The least energy of this step.
     pub fn least(&self) -> f64 {
-        self.run.agreed.least
+        self.run.agreed().least
     }
 
     /// Effective sample size of the weights.
     pub fn effective_sample_size(&self) -> f64 {
-        self.run.agreed.effective_sample_size
+        self.run.agreed().effective_sample_size
     }
 
     /// The best point ever evaluated (on this data batch, if the objective is stochastic).
     pub fn best(&self) -> &'a Evaluated<T> {
-        &self.run.ledger.best
+        &self.run.ledger().best
     }
 
     /// Evaluations so far.
     pub fn evaluations(&self) -> u64 {
-        self.run.ledger.evaluations
+        self.run.ledger().evaluations
     }
 
     /// Evaluations without a value so far.
     pub fn failed_evaluations(&self) -> u64 {
-        self.run.ledger.failed
+        self.run.ledger().failed
     }
 
     /// Infeasible points so far.
     pub fn infeasible_evaluations(&self) -> u64 {
-        self.run.ledger.infeasible
+        self.run.ledger().infeasible
     }
 
     /// Whether the swarm is about to be kicked, because consensus stalled.
     pub fn kicked(&self) -> bool {
-        self.run.agreed.kicked
+        self.run.agreed().kicked
     }
 
     /// Seconds since the start.
@@ -136,6 +137,8 @@ pub enum StopReason {
     Stagnation,
     /// An observer asked for it.
     Observer,
+    /// The solver saw that nothing more is to be gained.
+    Converged,
 }
 
 impl StopReason {
@@ -149,6 +152,7 @@ impl StopReason {
             Self::Diameter => "diameter",
             Self::Stagnation => "stagnation",
             Self::Observer => "observer",
+            Self::Converged => "converged",
         }
     }
 }
@@ -165,6 +169,7 @@ pub struct RunReport<T> {
     pub(crate) best: Evaluated<T>,
     pub(crate) consensus: Evaluated<T>,
     pub(crate) stop: StopReason,
+    pub(crate) message: String,
     pub(crate) steps: u64,
     pub(crate) time: f64,
     pub(crate) evaluations: u64,
@@ -176,6 +181,9 @@ pub struct RunReport<T> {
     pub(crate) energies: Vec<T>,
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) explanation: Vec<String>,
+    pub(crate) covariance: Option<Vec<f64>>,
 }
 
 impl<T> RunReport<T> {
@@ -184,7 +192,7 @@ impl<T> RunReport<T> {
         &self.best
     }
 
-    /// The consensus point at the end, and its value: evaluated once, or NaN if it was not.
+    /// The consensus point at the end, and its value: evaluated once, or NaN if it was not, as with [`auto`](crate::Method::Auto).
     pub fn consensus(&self) -> &Evaluated<T> {
         &self.consensus
     }
@@ -192,6 +200,27 @@ impl<T> RunReport<T> {
     /// Why the run ended.
     pub fn stop(&self) -> StopReason {
         self.stop
+    }
+
+    /// Why it did, in a sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The phases of [`auto`](crate::Method::Auto), in their order; none for other methods.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// What [`auto`](crate::Method::Auto) saw and why it did what it did, in sentences; none for other methods.
+    pub fn explanation(&self) -> &[String] {
+        &self.explanation
+    }
+
+    /// The covariance of the coordinates at the minimum, row by row, up to a factor: the inverse of the curvature. Only
+    /// [`auto`](crate::Method::Auto) may know it.
+    pub fn covariance(&self) -> Option<&[f64]> {
+        self.covariance.as_deref()
     }
 
     /// Steps taken.

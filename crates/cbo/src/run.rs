@@ -1,6 +1,9 @@
 //! A run between two steps, and what the loop does with it.
 
+mod process;
 mod saved;
+
+pub(crate) use process::{Process, tell};
 
 use crate::backend::Backend;
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
@@ -8,9 +11,8 @@ use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
 use crate::method::{Decision, Move};
 use crate::objective::{Grouping, Objective, Rows, StepContext};
-use crate::observer::Observer;
 use crate::ranks::{Alone, Ranks};
-use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
+use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::Stopwatch;
@@ -28,14 +30,28 @@ pub(crate) struct Agreed {
     pub kicked: bool,
 }
 
+impl Agreed {
+    /// Before the first step.
+    pub fn nothing(dim: usize) -> Self {
+        Self {
+            alpha: 0.0,
+            sigma: 0.0,
+            consensus: vec![0.0; dim],
+            least: f64::INFINITY,
+            effective_sample_size: 0.0,
+            kicked: false,
+        }
+    }
+}
+
 /// Everything that one step hands to the next.
 #[derive(Debug)]
 pub(crate) struct Run<T> {
-    pub plan: Plan,
-    pub backend: Box<dyn Backend<T>>,
+    plan: Plan,
+    backend: Box<dyn Backend<T>>,
     ranks: Box<dyn Ranks>,
-    pub ledger: Ledger<T>,
-    pub agreed: Agreed,
+    ledger: Ledger<T>,
+    agreed: Agreed,
     /// The move that was decided and is not yet made.
     pending: Option<Move>,
     /// The move that was made last.
@@ -60,14 +76,7 @@ impl<T: Scalar> Run<T> {
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
-            agreed: Agreed {
-                alpha: 0.0,
-                sigma: 0.0,
-                consensus: vec![0.0; plan.dim()],
-                least: f64::INFINITY,
-                effective_sample_size: 0.0,
-                kicked: false,
-            },
+            agreed: Agreed::nothing(plan.dim()),
             plan: plan.clone(),
             backend,
             ranks: Box::new(Alone),
@@ -84,16 +93,6 @@ impl<T: Scalar> Run<T> {
         self.backend.pool()
     }
 
-    /// Seconds that the run took, pauses aside.
-    pub fn seconds(&self) -> f64 {
-        self.clock.seconds()
-    }
-
-    /// Step, epoch and data batch of the evaluations of this step.
-    pub fn context(&self) -> StepContext {
-        self.plan.context(self.ledger.step, self.backend.data_batch())
-    }
-
     /// Makes the pending move, if there is one, then evaluates and weighs the particles of the step.
     pub fn advance_and_evaluate(&mut self, objective: &dyn Objective<T>) -> Result<(), SolveError> {
         let (step, pending) = (self.ledger.step, self.pending.take());
@@ -104,8 +103,119 @@ impl<T: Scalar> Run<T> {
         Ok(())
     }
 
+    /// Ends the run: evaluates the consensus point once and sums everything up.
+    pub fn end(self, objective: &dyn Objective<T>, reason: StopReason) -> Result<RunReport<T>, SolveError> {
+        let x = self.consensus();
+        let mut energy = [T::default()];
+        objective
+            .energies(self.context(), Rows::new(&x, self.plan.dim()), &mut energy)
+            .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
+        let report = self.summary(Some(energy[0].to_f64()), reason);
+        let (ensemble, energies) = self.backend.into_parts();
+        Ok(RunReport { ensemble, energies, ..report })
+    }
+
+    /// The consensus point in the precision of the run.
+    fn consensus(&self) -> Vec<T> {
+        self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
+    }
+
+    fn weighing(&self) -> Weighing {
+        let step = self.ledger.step;
+        self.plan.config().alpha.weighing(step, self.context().epoch)
+    }
+
+    /// Evaluations that a step takes.
+    fn evaluations_of(&self, step: u64) -> u64 {
+        (self.backend.count() * self.plan.config().method.rounds(step)) as u64
+    }
+
+    /// How far the consensus point moved in the maximum norm; infinite in the first step.
+    fn moved(&self) -> f64 {
+        let Some(made) = &self.made else { return f64::INFINITY };
+        let distance = |(a, b): (&f64, &f64)| (a - b).abs();
+        self.agreed.consensus.iter().zip(&made.centre).map(distance).fold(0.0, f64::max)
+    }
+
+    fn strict_error(&self) -> SolveError {
+        let failed = |e: &T| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY;
+        let rounds = (0..self.plan.config().method.rounds(self.ledger.step)).map(|round| self.backend.energies(round));
+        let first = |energies: &[T]| energies.iter().position(failed).map(|row| (row, energies[row].to_f64()));
+        let (row, energy) = rounds.filter_map(first).next().unwrap_or((0, f64::NAN));
+        let particle = self.backend.evaluated().map_or(row, |particles| particles[row] as usize);
+        SolveError::Strict { step: self.ledger.step, particle, energy }
+    }
+}
+
+impl<T: Scalar> Process<T> for Run<T> {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn ledger(&self) -> &Ledger<T> {
+        &self.ledger
+    }
+
+    fn agreed(&self) -> &Agreed {
+        &self.agreed
+    }
+
+    fn context(&self) -> StepContext {
+        self.plan.context(self.ledger.step, self.backend.data_batch())
+    }
+
+    fn time(&self) -> f64 {
+        self.ledger.step as f64 * self.plan.config().dt
+    }
+
+    fn seconds(&self) -> f64 {
+        self.clock.seconds()
+    }
+
+    fn ensemble(&self) -> &Ensemble<T> {
+        self.backend.ensemble()
+    }
+
+    fn energies(&self) -> &[T] {
+        self.backend.energies(0)
+    }
+
+    fn evaluated(&self) -> Option<&[u32]> {
+        self.backend.evaluated()
+    }
+
+    fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
+        self.to_bytes(told, seconds)
+    }
+
+    /// Makes the pending move at once, for the caller to evaluate.
+    fn settle(&mut self) {
+        if let Some(decided) = self.pending.take() {
+            self.backend.advance(&decided, self.ledger.step);
+            self.made = Some(decided);
+        }
+        self.backend.draw_ahead(self.ledger.step);
+    }
+
+    /// The points that the caller is to evaluate.
+    fn points(&self) -> Rows<'_, T> {
+        self.backend.points(self.round)
+    }
+
+    /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
+    fn take(&mut self, energies: &[T]) -> bool {
+        let step = self.ledger.step;
+        let last = self.round + 1 == self.plan.config().method.rounds(step);
+        let weighing = last.then(|| self.weighing());
+        let alpha = self.backend.take(self.round, step, energies, weighing);
+        self.ledger.evaluations += energies.len() as u64;
+        self.agreed.alpha = alpha.unwrap_or(self.agreed.alpha);
+        self.round = if last { 0 } else { self.round + 1 };
+        last
+    }
+
     /// The consensus point, from the sums of all blocks on all ranks; and what the step spent and found.
-    pub fn agree(&mut self) -> Result<(), SolveError> {
+    fn agree(&mut self) -> Result<(), SolveError> {
         let at = self.context();
         let config = self.plan.config();
         let total = self.ranks.merge(self.agreed.alpha, self.backend.sums());
@@ -135,23 +245,19 @@ impl<T: Scalar> Run<T> {
         Ok(())
     }
 
-    /// Tells the observer of the step, and decides whether it is the last.
-    pub fn tell(&self, observer: &mut dyn Observer<T>) -> Option<StopReason> {
-        let seconds = self.clock.seconds();
-        let report = StepReport::new(self, seconds);
-        let broken = observer.observe(&report).is_break();
-        let next = self.evaluations_of(self.ledger.step + 1);
-        let narrow = |limit: f64| self.backend.is_narrower_than(limit);
-        let reason =
-            if broken { Some(StopReason::Observer) } else { self.ledger.stop(&self.plan, next, seconds, narrow) };
-        if let Some(reason) = reason {
-            observer.ended(&report, reason);
-        }
-        reason
+    fn stop(&self, seconds: f64) -> Option<StopReason> {
+        // The consensus point at the end takes one evaluation more.
+        let next = self.ledger.evaluations + self.evaluations_of(self.ledger.step + 1) + 1;
+        let spent = self.plan.config().max_evaluations.is_some_and(|max| next > max);
+        self.ledger.stop(&self.plan, spent, seconds, |limit| self.backend.is_narrower_than(limit))
+    }
+
+    fn is_over(&self) -> bool {
+        false
     }
 
     /// The next step begins with its move pending: towards the consensus point, with the noise of this step.
-    pub fn decide(&mut self) {
+    fn decide(&mut self) {
         let Agreed { consensus, sigma, kicked, .. } = &self.agreed;
         let from = Decision { step: self.ledger.step, consensus, sigma: *sigma, kicked: *kicked };
         let config = self.plan.config();
@@ -159,46 +265,12 @@ impl<T: Scalar> Run<T> {
         self.ledger.step += 1;
     }
 
-    /// Makes the pending move at once, for the caller to evaluate.
-    pub fn settle(&mut self) {
-        if let Some(decided) = self.pending.take() {
-            self.backend.advance(&decided, self.ledger.step);
-            self.made = Some(decided);
-        }
-        self.backend.draw_ahead(self.ledger.step);
-    }
-
-    /// The points that the caller is to evaluate.
-    pub fn points(&self) -> Rows<'_, T> {
-        self.backend.points(self.round)
-    }
-
-    /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
-    pub fn take(&mut self, energies: &[T]) -> bool {
-        let step = self.ledger.step;
-        let last = self.round + 1 == self.plan.config().method.rounds(step);
-        let weighing = last.then(|| self.weighing());
-        let alpha = self.backend.take(self.round, step, energies, weighing);
-        self.ledger.evaluations += energies.len() as u64;
-        self.agreed.alpha = alpha.unwrap_or(self.agreed.alpha);
-        self.round = if last { 0 } else { self.round + 1 };
-        last
-    }
-
-    /// Ends the run: evaluates the consensus point once and sums everything up.
-    pub fn end(self, objective: &dyn Objective<T>, reason: StopReason) -> Result<RunReport<T>, SolveError> {
-        let x = self.consensus();
-        let mut energy = [T::default()];
-        objective
-            .energies(self.context(), Rows::new(&x, self.plan.dim()), &mut energy)
-            .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
-        let report = self.summary(Some(energy[0].to_f64()), reason);
-        let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies, ..report })
+    fn check_end(&self) -> Result<(), SolveError> {
+        Ok(())
     }
 
     /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
-    pub fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
+    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
         let (config, ledger) = (self.plan.config(), &self.ledger);
         let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
         // A frozen point was given, not found.
@@ -207,8 +279,9 @@ impl<T: Scalar> Run<T> {
             best: if found { consensus.clone() } else { ledger.best.clone() },
             consensus,
             stop,
+            message: ledger.message(&self.plan, stop),
             steps: ledger.step,
-            time: ledger.step as f64 * config.dt,
+            time: self.time(),
             evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
             failed_evaluations: ledger.failed,
             infeasible_evaluations: ledger.infeasible,
@@ -218,37 +291,9 @@ impl<T: Scalar> Run<T> {
             energies: Vec::new(),
             seed: config.seed,
             seconds: self.clock.seconds(),
+            phases: Vec::new(),
+            explanation: Vec::new(),
+            covariance: None,
         }
-    }
-
-    /// The consensus point in the precision of the run.
-    pub fn consensus(&self) -> Vec<T> {
-        self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
-    }
-
-    fn weighing(&self) -> Weighing {
-        let step = self.ledger.step;
-        self.plan.config().alpha.weighing(step, self.context().epoch)
-    }
-
-    /// Evaluations that a step takes.
-    fn evaluations_of(&self, step: u64) -> u64 {
-        (self.backend.count() * self.plan.config().method.rounds(step)) as u64
-    }
-
-    /// How far the consensus point moved in the maximum norm; infinite in the first step.
-    fn moved(&self) -> f64 {
-        let Some(made) = &self.made else { return f64::INFINITY };
-        let distance = |(a, b): (&f64, &f64)| (a - b).abs();
-        self.agreed.consensus.iter().zip(&made.centre).map(distance).fold(0.0, f64::max)
-    }
-
-    fn strict_error(&self) -> SolveError {
-        let failed = |e: &T| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY;
-        let rounds = (0..self.plan.config().method.rounds(self.ledger.step)).map(|round| self.backend.energies(round));
-        let first = |energies: &[T]| energies.iter().position(failed).map(|row| (row, energies[row].to_f64()));
-        let (row, energy) = rounds.filter_map(first).next().unwrap_or((0, f64::NAN));
-        let particle = self.backend.evaluated().map_or(row, |particles| particles[row] as usize);
-        SolveError::Strict { step: self.ledger.step, particle, energy }
     }
 }

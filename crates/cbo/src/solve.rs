@@ -1,12 +1,14 @@
 //! The loop.
 
+use crate::auto::{self, Auto};
 use crate::bounds::BoundHandling;
 use crate::config::{CboConfig, Settings};
 use crate::initial::InitialLaw;
+use crate::method::Method;
 use crate::objective::{Grouping, Objective, from_fn};
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError};
-use crate::run::Run;
+use crate::run::{Process, Run, tell};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -14,7 +16,8 @@ use crate::state::StateError;
 ///
 /// In each step the energies of the particles (or of a batch of them) give the consensus point
 /// `v_a = sum_i V^i w_i / sum_i w_i`, `w_i = exp(-alpha E(V^i))`, and every particle moves by
-/// `dV = -lambda (V - v_a) dt + sigma D(V - v_a) dB`: this is the method [`cbo`](crate::Method::Cbo).
+/// `dV = -lambda (V - v_a) dt + sigma D(V - v_a) dB`: this is the method [`cbo`](crate::Method::Cbo). The method
+/// [`auto`](crate::Method::Auto) needs no settings and has a loop of its own.
 ///
 /// With several threads the observer is told on one of them, unless the objective wants all rows in one call
 /// ([`Grouping::Together`]): then everything is called from the calling thread.
@@ -35,6 +38,9 @@ pub fn solve<T: Scalar>(
     observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
     let plan = settings.plan(objective.dim())?;
+    if plan.config().method.is_auto() {
+        return auto::solve(&plan, objective, observer);
+    }
     let run = Run::begin(&plan, objective.grouping(), objective.is_stochastic())?;
     on_its_threads(run, objective, |run| follow(run, objective, observer))
 }
@@ -65,13 +71,16 @@ pub fn resume<T: Scalar>(
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
     let plan = settings.plan(objective.dim()).map_err(SolveError::from)?;
+    if plan.config().method.is_auto() {
+        return auto::resume(&plan, objective, observer, state);
+    }
     let (run, told) = Run::load(&plan, objective.grouping(), objective.is_stochastic(), state)?;
     if !told {
         return Err(StateError::NotTold);
     }
     let ended = on_its_threads(run, objective, |mut run: Run<T>| {
         // Its observers were told of this step before it was saved.
-        if let Some(reason) = run.tell(&mut ()) {
+        if let Some(reason) = tell(&run, &mut ()) {
             return run.end(objective, reason);
         }
         run.decide();
@@ -89,7 +98,7 @@ fn follow<T: Scalar>(
     loop {
         run.advance_and_evaluate(objective)?; // the pending move, if there is one: V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi; then E(V)
         run.agree()?; // v_a = sum w V / sum w with w = exp(-alpha E), from the sums of all blocks
-        if let Some(reason) = run.tell(observer) {
+        if let Some(reason) = tell(&run, observer) {
             return run.end(objective, reason); // E(v_a), and the report
         }
         run.decide(); // the next move, which is now pending: towards v_a, with the noise of this step
@@ -108,7 +117,7 @@ fn on_its_threads<T: Scalar, R: Send>(
     }
 }
 
-/// Minimises a function of one point in a box: the short way, with default settings.
+/// Minimises a function of one point in a box: the short way, by the method [`auto`](crate::Method::Auto), which needs no settings.
 ///
 /// ```
 /// let rosenbrock = |x: &[f64]| (1.0 - x[0]).powi(2) + 100.0 * (x[1] - x[0] * x[0]).powi(2);
@@ -118,6 +127,7 @@ fn on_its_threads<T: Scalar, R: Send>(
 /// ```
 pub fn minimize(function: impl Fn(&[f64]) -> f64 + Sync, bounds: &[(f64, f64)]) -> Result<RunReport<f64>, SolveError> {
     let config = CboConfig {
+        method: Method::Auto(Auto::default()),
         init: InitialLaw::uniform(bounds),
         bounds: Some(bounds.to_vec()),
         bound_handling: BoundHandling::Reflect,

@@ -57,6 +57,12 @@ pub enum StateError {
         /// As it is now.
         given: String,
     },
+    /// The solver, told the same values, went another way.
+    #[error(
+        "the state does not belong to this run: told the same values, it asks for other points than those evaluated; give it the bounds and \
+         the start with which it was saved, and use the same version of cbo"
+    )]
+    Diverged,
     /// The run itself cannot begin.
     #[error(transparent)]
     Solve(#[from] SolveError),
@@ -215,6 +221,11 @@ impl<'a> Reader<'a> {
 
     pub fn count(&mut self) -> Result<usize, StateError> {
         usize::try_from(self.whole()?).map_err(|_| StateError::Damaged)
+    }
+
+    /// How many items of this many bytes follow.
+    pub fn items(&mut self, bytes: usize) -> Result<usize, StateError> {
+        self.count().and_then(|n| if n <= self.0.len() / bytes { Ok(n) } else { Err(StateError::Damaged) })
     }
 
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {

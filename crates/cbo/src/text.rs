@@ -1,5 +1,6 @@
 //! The texts of settings: the same words on the command line, in TOML files and in Python. What is written is read as the same.
 
+use crate::auto::Auto;
 use crate::bounds::BoundHandling;
 use crate::config::Update;
 use crate::initial::{Coordinates, InitialLaw};
@@ -246,13 +247,14 @@ impl Display for InitialLaw {
 
 impl Method {
     /// The names of the methods.
-    pub const NAMES: &'static [&'static str] = &["cbo", "memory"];
+    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory"];
 
     /// Its name, without its settings.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Cbo => "cbo",
             Self::Memory(_) => "memory",
+            Self::Auto(_) => "auto",
         }
     }
 }
@@ -275,6 +277,7 @@ impl FromStr for Method {
                 refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
             }
             "memory" => settings.parse().map(Self::Memory),
+            "auto" => settings.parse().map(Self::Auto),
             _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
         }
     }
@@ -285,8 +288,35 @@ impl Display for Method {
         let settings = match self {
             Self::Cbo => String::new(),
             Self::Memory(memory) => memory.to_string(),
+            Self::Auto(auto) => auto.to_string(),
         };
         f.pad(&format!("{}{}{settings}", self.name(), if settings.is_empty() { "" } else { ":" }))
+    }
+}
+
+/// `local=true` or `local=false`; nothing is the default.
+impl FromStr for Auto {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let Some((name, value)) = text.split_once('=') else {
+            return if text.trim().is_empty() {
+                Ok(Self::default())
+            } else {
+                refuse("auto has one setting, local=true")
+            };
+        };
+        match (name.trim(), value.trim().parse()) {
+            ("local", Ok(local)) => Ok(Self { local }),
+            ("local", Err(_)) => refuse(format!("local is true or false, not `{}`", value.trim())),
+            (other, _) => refuse(format!("`{other}` is not a setting of auto; it has local")),
+        }
+    }
+}
+
+/// The setting, where it is not the default.
+impl Display for Auto {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(if self.local { "local=true" } else { "" })
     }
 }
 
@@ -370,7 +400,14 @@ mod tests {
         both::<Reduction>(&["0.2,0.8"]);
         both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
         both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);
-        both::<Method>(&["cbo", "memory", "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1", "memory:noise=0.0"]);
+        both::<Method>(&[
+            "cbo",
+            "auto",
+            "auto:local=true",
+            "memory",
+            "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1",
+            "memory:noise=0.0",
+        ]);
         both::<Diffusion>(&["anisotropic", "isotropic"]);
         both::<Scheme>(&["euler-maruyama", "drift-first"]);
         both::<Update>(&["full", "partial"]);
@@ -383,7 +420,10 @@ mod tests {
     #[test]
     fn methods_and_their_settings() {
         let message = |text: &str| text.parse::<Method>().unwrap_err().to_string();
-        assert_eq!(message("pso"), "it is one of cbo, memory");
+        assert_eq!(message("pso"), "it is one of auto, cbo, memory");
+        assert_eq!(message("auto:global=true"), "`global` is not a setting of auto; it has local");
+        assert_eq!(message("auto:local=yes"), "local is true or false, not `yes`");
+        assert_eq!("auto: local=false".parse(), Ok(Method::Auto(Auto::default())));
         assert!(message("cbo:drift=1").contains("no settings of its own"));
         assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
         assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");

@@ -1,6 +1,8 @@
 //! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
 
 mod allocations;
+mod auto;
+mod auto_states;
 mod contract;
 mod dynamics;
 mod memory;

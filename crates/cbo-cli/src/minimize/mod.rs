@@ -17,7 +17,7 @@ use crate::result::Summary;
 use crate::resume::{ResumeArgs, refused};
 use crate::values::{self, Precision, Switch};
 use crate::{Command, certify, interrupt, settings, text};
-use cbo::{History, Objective, Scalar, SolveError, StateError};
+use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::Problem;
 use cbo_runs::checkpoint::Checkpoint;
@@ -54,6 +54,7 @@ const POINTS_FILE: &str = "points.csv";
 const EXAMPLES: &str = "\
 Examples:
   cbo minimize rastrigin --dim 20
+  cbo minimize rosenbrock --dim 10 --max-evaluations 5000 --explain
   cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
   cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
   cbo minimize eggholder --particles 1000 --steps 500 --json
@@ -103,12 +104,29 @@ pub struct MinimizeArgs {
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Output")]
     pub certify: Option<bool>,
+    /// Says what the method auto saw and why it did what it did
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          hide_possible_values = true, help_heading = "Output")]
+    pub explain: Option<bool>,
     /// Whether points that failed before are tried again; `cbo resume` has a flag for it.
     #[arg(skip)]
     pub retry_failed: bool,
 }
 
 impl MinimizeArgs {
+    /// Settles what follows from other settings: the method, and points for all workers. Returns what the user should be told.
+    fn settle(&mut self, origins: &Origins) -> Result<Option<String>, CliError> {
+        let certify = self.certify.unwrap_or(false).then_some("certify");
+        let note = self.run.settle_method(certify, origins)?;
+        let batch = self.run.batch.and_then(|Switch(batch)| batch).unwrap_or(1);
+        if let (Some(Method::Auto(_)), Some(workers)) = (self.run.method, self.program.workers)
+            && workers > batch
+        {
+            self.run.batch = Some(Switch(Some(workers)));
+        }
+        Ok(note)
+    }
+
     /// Where the files of the certificate go, if there is to be one.
     fn certificate_folder(&self) -> Option<&Path> {
         self.certify.unwrap_or(false).then(|| self.out.as_deref().unwrap_or(Path::new("")))
@@ -118,6 +136,9 @@ impl MinimizeArgs {
 /// Runs the command.
 pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     interrupt::listen();
+    let args = &mut args.clone();
+    let note = args.settle(origins)?;
+    let args = &*args;
     let task = Task::new(args, origins)?;
     outputs::check(args, &task, origins)?;
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
@@ -128,8 +149,9 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
         }
         _ => None,
     };
-    if let (Some(warning), false) = (task.warning(), args.run.quiet()) {
-        eprintln_quietly(&format!("warning: {warning}"));
+    if !args.run.quiet() {
+        note.iter().for_each(|note| eprintln_quietly(&format!("note: {note}")));
+        task.warning().iter().for_each(|warning| eprintln_quietly(&format!("warning: {warning}")));
     }
     let folder = match &args.out {
         Some(path) => Some(Folder::create(path, args.force.unwrap_or(false)).map_err(refused)?),
@@ -155,6 +177,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         let note = "the certificate of the run does not survive a pause, and is left out";
         (!args.quiet).then(|| eprintln_quietly(&format!("warning: {note}")));
     }
+    settings.run.settle_method(None, &origins)?;
     extend(&mut settings, args, &mut origins, from.as_ref())?;
     (settings.run.json, settings.run.quiet) = (Some(args.json), Some(args.quiet));
     settings.out = Some(folder.path().to_path_buf());
@@ -336,6 +359,9 @@ where
     let written = outputs::write(args, task, &target, &summary, &report, records, watch.film);
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
     outputs::settle(written, fault, args.out.as_deref())?;
+    if args.explain.unwrap_or(false) {
+        summary.explanation = Some(report.explanation().to_vec());
+    }
     let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
     if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { printed }
 }

@@ -108,6 +108,7 @@ struct Pictures<'a> {
     records: &'a [Record],
     landscape: Option<(&'a Problem, Landscape)>,
     snapshots: Vec<Snapshot>,
+    clock: plot::run::Clock,
 }
 
 impl<'a> Pictures<'a> {
@@ -125,13 +126,18 @@ impl<'a> Pictures<'a> {
         let view = task.config().bounds.as_deref().filter(|b| b.iter().all(|(l, h)| l.is_finite() && h.is_finite()));
         let landscape = target.function().filter(|_| !snapshots.is_empty());
         let landscape = landscape.map(|p| (p, Landscape::new(p, view.unwrap_or(p.domain()))));
-        Self { target, records, landscape, snapshots }
+        let ends = report.phases().iter().map(|phase| phase.to as f64).collect();
+        let clock = match task.config().method.is_auto() {
+            true => plot::run::Clock::Evaluations { ends },
+            false => plot::run::Clock::Time,
+        };
+        Self { target, records, landscape, snapshots, clock }
     }
 
     fn overview(&self, format: Format) -> Result<Vec<u8>, CliError> {
         let ends = self.snapshots.first().zip(self.snapshots.last());
         let swarm = self.landscape.as_ref().zip(ends).map(|((problem, landscape), ends)| (*problem, landscape, ends));
-        plot::run::overview(self.target, self.records, swarm, format)
+        plot::run::overview(self.target, self.records, swarm, &self.clock, format)
     }
 }
 
@@ -143,7 +149,7 @@ fn write_frames(
 ) -> Result<(), CliError> {
     for (index, snapshot) in pictures.snapshots.iter().enumerate() {
         let past = &pictures.snapshots[..=index];
-        let frame = plot::run::frame(problem, landscape, snapshot, past)?;
+        let frame = plot::run::frame(problem, landscape, snapshot, past, &pictures.clock)?;
         files::write_whole(&folder.join(frame_name(index)), &frame)?;
     }
     // Frames of an earlier, longer animation would otherwise follow these.

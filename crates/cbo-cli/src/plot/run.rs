@@ -7,14 +7,43 @@ use crate::minimize::target::Target;
 use cbo::{Objective, Record};
 use cbo_problems::Problem;
 
+/// What the horizontal axis counts.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The time of the dynamics.
+    Time,
+    /// Evaluations, where there is no such time; with those at which phases ended.
+    Evaluations {
+        /// These.
+        ends: Vec<f64>,
+    },
+}
+
+impl Clock {
+    fn at(&self, record: &Record) -> f64 {
+        match self {
+            Self::Time => record.time,
+            Self::Evaluations { .. } => record.evaluations as f64,
+        }
+    }
+
+    /// The axis of a panel, with a thin line where a phase ended.
+    fn mark(&self, (plots, layout): Panel) -> Panel {
+        let Self::Evaluations { ends } = self else { return (plots, layout) };
+        let line = |at: &f64| ReferenceLine::vertical(*at).with_color("#999999").with_stroke_width(0.6);
+        (plots, ends.iter().map(line).fold(layout.with_x_label("evaluations"), Layout::with_reference_line))
+    }
+}
+
 /// Energy and spread over time, and the swarm at its start and end where the landscape can be drawn.
 pub fn overview(
     target: &Target,
     records: &[Record],
     swarm: Option<(&Problem, &Landscape, (&Snapshot, &Snapshot))>,
+    clock: &Clock,
     format: Format,
 ) -> Result<Vec<u8>, CliError> {
-    let mut panels = vec![energy_panel(target.function(), records), spread_panel(records)];
+    let mut panels = vec![energy_panel(target.function(), records, clock), spread_panel(records, clock)];
     let mut figure = match swarm {
         Some(_) => Figure::new(2, 2).with_structure(vec![vec![0], vec![1, 3], vec![2]]).with_figure_size(1120.0, 640.0),
         None => Figure::new(1, 2).with_figure_size(1120.0, 420.0),
@@ -30,12 +59,22 @@ pub fn overview(
 }
 
 /// One frame of an animation, as PNG: the swarm and the path of the consensus point so far.
-pub fn frame(problem: &Problem, landscape: &Landscape, now: &Snapshot, past: &[Snapshot]) -> Result<Vec<u8>, CliError> {
+pub fn frame(
+    problem: &Problem,
+    landscape: &Landscape,
+    now: &Snapshot,
+    past: &[Snapshot],
+    clock: &Clock,
+) -> Result<Vec<u8>, CliError> {
     let path: Vec<[f64; 2]> = past.iter().map(|s| s.consensus).collect();
     let swarms = [(&now.points[..], BLUE, "particles")];
     let (plots, layout) = swarm_panel(problem, landscape, &swarms, &path);
     // Of fixed width, so that the title does not jump.
-    let heading = format!("{}, time {:.2}", title(problem.description(), problem.dim()), now.time);
+    let when = match clock {
+        Clock::Time => format!("time {:.2}", now.time),
+        Clock::Evaluations { .. } => format!("round {}", now.step),
+    };
+    let heading = format!("{}, {when}", title(problem.description(), problem.dim()));
     let layout = layout.with_title(heading).with_title_size(14).with_width(560.0).with_height(560.0);
     render(&render_multiple(plots, layout), Format::Png)
 }
@@ -44,24 +83,29 @@ fn title(description: &str, dim: usize) -> String {
     format!("{description} in {dim} {}", if dim == 1 { "dimension" } else { "dimensions" })
 }
 
-fn energy_panel(problem: Option<&Problem>, records: &[Record]) -> Panel {
+fn energy_panel(problem: Option<&Problem>, records: &[Record], clock: &Clock) -> Panel {
     // Where nobody knows the minimum, the best that was found stands in for it.
     let found = records.iter().map(|r| r.best).fold(f64::INFINITY, f64::min);
     let (minimum, label) = match problem {
         Some(problem) => (problem.minimum(), "energy above the minimum"),
         None => (found, "value above the best found"),
     };
-    let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (r.time, pick(r) - minimum));
+    let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (clock.at(r), pick(r) - minimum));
     // The thin line above the thick one: for long stretches they are the same.
     let best = curve(energies(|r| r.best), BLUE, 3.4).map(|c| c.named("best value so far"));
     let least = curve(energies(|r| r.least), ORANGE, 1.3).map(|c| c.named("least energy of the step"));
     let curves = best.into_iter().chain(least).collect();
-    over_time(curves, label, "the minimum was found at once")
+    clock.mark(over_time(curves, label, "the minimum was found at once"))
 }
 
-fn spread_panel(records: &[Record]) -> Panel {
-    let spread = curve(records.iter().map(|r| (r.time, r.spread)), GREEN, 1.8);
-    over_time(spread.into_iter().collect(), "rms distance to the mean", "the swarm was one point from the start")
+fn spread_panel(records: &[Record], clock: &Clock) -> Panel {
+    // A round may have one point alone: the size of steps says more.
+    let (pick, label): (fn(&Record) -> f64, _) = match clock {
+        Clock::Time => (|r| r.spread, "rms distance to the mean"),
+        Clock::Evaluations { .. } => (|r| r.sigma, "size of steps, relative to the box"),
+    };
+    let spread = curve(records.iter().map(|r| (clock.at(r), pick(r))), GREEN, 1.8);
+    clock.mark(over_time(spread.into_iter().collect(), label, "the swarm was one point from the start"))
 }
 
 fn overview_swarm(

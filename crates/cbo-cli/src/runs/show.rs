@@ -19,7 +19,8 @@ const FAILURES: usize = 3;
 const LINES: usize = 3;
 
 /// The most important settings; the others are in the file.
-const SHOWN: [&str; 12] = [
+const SHOWN: [&str; 13] = [
+    "method",
     "particles",
     "lambda",
     "sigma",

@@ -105,7 +105,8 @@ fn assert_full(output: &Output) {
 #[test]
 fn a_run_on_a_full_disk_is_finished_when_there_is_room() {
     let Some(disk) = Disk::new(1024) else { return };
-    let arguments = line("minimize rastrigin --dim 3 --particles 30 --steps 40 --seed 6 --checkpoint-every 0");
+    let arguments =
+        line("minimize rastrigin --dim 3 --method cbo --particles 30 --steps 40 --seed 6 --checkpoint-every 0");
     let undisturbed = tempfile::tempdir().expect("a folder");
     let expected = finished(&begin(&arguments, undisturbed.path()), undisturbed.path());
     let mut failed = Vec::new();
@@ -134,7 +135,8 @@ fn a_run_on_a_full_disk_is_finished_when_there_is_room() {
 fn a_run_goes_on_while_checkpoints_cannot_be_written() {
     let Some(disk) = Disk::new(16 * 1024) else { return };
     // A checkpoint takes 640 kB, all else much less.
-    let arguments = line("minimize rastrigin --dim 4 --particles 20000 --steps 400 --seed 7 --checkpoint-every 0");
+    let arguments =
+        line("minimize rastrigin --dim 4 --method cbo --particles 20000 --steps 400 --seed 7 --checkpoint-every 0");
     let undisturbed = tempfile::tempdir().expect("a folder");
     let expected = finished(&begin(&arguments, undisturbed.path()), undisturbed.path());
     let words = undisturbed.path().join("words");
@@ -191,7 +193,7 @@ fn a_store_on_a_full_disk_loses_nothing() {
 #[test]
 fn a_read_only_folder_is_refused_and_unchanged() {
     let Some(disk) = Disk::new(4096) else { return };
-    let arguments = line("minimize rastrigin --dim 3 --particles 20 --steps 10 --seed 9");
+    let arguments = line("minimize rastrigin --dim 3 --method cbo --particles 20 --steps 10 --seed 9");
     assert_success(&disk.cbo(&beginning(&arguments, &disk.path("run"))));
     let before = contents(&disk.seen("run"));
     let remount = [line("-o remount,ro"), vec![path(disk.place.path()).into()]].concat();

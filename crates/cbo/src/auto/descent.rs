@@ -37,8 +37,31 @@ pub(super) enum End {
     Rugged,
 }
 
-/// A new full model is fitted when this fraction of its terms is new.
-const REFIT: usize = 20;
+/// Kendall's tau from which on a model is believed.
+const GOOD: f64 = 0.85;
+/// Below this width the particles are in one basin.
+const LOCAL: f64 = 0.01;
+/// After so many failures in a row of the full model in a wide first run the function is rugged,
+const FAILURES: u32 = 4;
+/// which matters if so many evaluations for each coordinate are left.
+const AMPLE: f64 = 300.0;
+/// A run is over when its best values differ by so many units in the last place.
+const FLAT: f64 = 100.0;
+
+impl End {
+    /// The reason as a sentence without its full stop.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Flat => "its values no longer differ",
+            Self::Narrow => "its particles are as close together as numbers allow",
+            Self::Condition => "the shape of its particles is as thin as numbers allow",
+            Self::Stagnation => "it no longer improved",
+            Self::Race => "it would not have reached the best value",
+            Self::Plateau => "different points have equal values",
+            Self::Rugged => "no quadratic model holds while the particles are far apart",
+        }
+    }
+}
 
 /// A run and what it has seen.
 pub(super) struct Descent<'a> {
@@ -50,8 +73,6 @@ pub(super) struct Descent<'a> {
     /// Evaluated points, the oldest first, and their values.
     points: VecDeque<Sample>,
     numbered: u64,
-    /// Evaluations since the last fit.
-    age: usize,
     keep: usize,
     /// The best value of this run, and where.
     pub best: (Vec<f64>, f64),
@@ -84,7 +105,6 @@ impl<'a> Descent<'a> {
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
-            age: 0,
             keep: (2 * if most == Kind::Full { full } else { Kind::Diagonal.terms(dim) }).max(start.lambda).max(40),
             best: (start.mean.clone(), f64::INFINITY),
             spent: 0,
@@ -121,6 +141,15 @@ impl<'a> Descent<'a> {
         }
     }
 
+    /// Leaves the shape of the particles on the desk: the inverse of the model's curvature where there is one, else their covariance.
+    pub fn leave_covariance(&self) {
+        let (dim, factor) = (self.dim(), &self.core.factor);
+        let entry = |i: usize, j: usize| (0..=i.min(j)).map(|k| factor[k * dim + i] * factor[k * dim + j]).sum::<f64>();
+        let square = self.core.step * self.core.step;
+        let covariance = (0..dim * dim).map(|at| square * entry(at / dim, at % dim)).collect();
+        self.desk.with(|sheet| sheet.covariance = Some(covariance));
+    }
+
     /// Draws particles, evaluates as many as needed, and lets the core learn.
     async fn generation(&mut self) {
         let (dim, lambda) = (self.dim(), self.lambda);
@@ -134,7 +163,7 @@ impl<'a> Descent<'a> {
             normals[last..].copy_from_slice(&guess);
             self.core.whiten(&mut normals[last..]);
             let length = square(&normals[last..]).sqrt();
-            let most = super::tune("clip", 1.0) * ((dim as f64).sqrt() + 2.0 * dim as f64 / (dim as f64 + 2.0));
+            let most = (dim as f64).sqrt() + 2.0 * dim as f64 / (dim as f64 + 2.0);
             if length > most {
                 normals[last..].iter_mut().for_each(|z| *z *= most / length);
             }
@@ -151,7 +180,7 @@ impl<'a> Descent<'a> {
                 self.refit(kind);
             }
             let width = self.desk.width();
-            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width).max(super::tune("k", 1.0) as usize);
+            let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
             loop {
                 let mut order: Vec<usize> = (0..lambda).filter(|&i| values[i].is_nan()).collect();
                 if let Some(predicted) = self.predict(&inside) {
@@ -165,13 +194,10 @@ impl<'a> Descent<'a> {
                     break;
                 }
                 let recent = 15.max((1.2 * done as f64).min(0.75 * lambda as f64) as usize).min(self.points.len());
-                let stale = self.age as f64 * super::tune("refit", 1000.0) >= kind.terms(dim) as f64;
-                let mut good = !stale && self.tau(recent) > super::tune("tau", 0.85);
-                if !good {
-                    self.refit(kind);
-                    good = self.tau(recent) > super::tune("tau", 0.85);
-                }
-                if good && let Some(predicted) = self.predict(&inside) {
+                self.refit(kind);
+                if self.tau(recent) >= GOOD
+                    && let Some(predicted) = self.predict(&inside)
+                {
                     // The model's values for the rest, shifted so that its least is the least true one.
                     let least_true = values.iter().copied().fold(f64::INFINITY, f64::min);
                     let least_model = predicted.iter().copied().fold(f64::INFINITY, f64::min);
@@ -195,9 +221,8 @@ impl<'a> Descent<'a> {
                     self.failures += 1;
                 }
             }
-            let scale = self.model.as_ref().map_or(1.0, |m| self.core.step / m.frame.step);
-            let radius = super::tune("radius", 1.0) * (dim as f64).sqrt() * if super::tune("rscale", 0.0) > 0.0 { scale } else { 1.0 };
-            self.guess = self.model.as_ref().and_then(|m| m.minimiser(if super::tune("centre", 1.0) > 0.0 { &self.core.mean } else { &m.frame.mean }, radius));
+            let radius = (dim as f64).sqrt();
+            self.guess = self.model.as_ref().and_then(|m| m.minimiser(&self.core.mean, radius));
         } else {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
@@ -235,6 +260,10 @@ impl<'a> Descent<'a> {
                 *m = m.clamp(low - 0.5, high + 0.5);
             }
         });
+        self.desk.with(|sheet| {
+            sheet.consensus.copy_from_slice(&self.core.mean);
+            (sheet.step, sheet.effective) = (self.core.widest(), self.core.rates.effective);
+        });
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         self.bests.push(least);
         if self.spent >= self.trail_spent + lambda as u64 || self.trail.is_empty() {
@@ -256,7 +285,6 @@ impl<'a> Descent<'a> {
                 self.best = (point.to_vec(), value);
             }
             if value.is_finite() {
-                self.age += 1;
                 if self.points.len() == self.keep {
                     self.points.pop_front();
                 }
@@ -296,7 +324,6 @@ impl<'a> Descent<'a> {
         let mut chosen: Vec<&Sample> = self.points.iter().skip(self.points.len() - count).collect();
         chosen.sort_by(|a, b| a.value.total_cmp(&b.value));
         chosen.truncate((count - count / 4).max(terms + 2));
-        self.age = 0;
         let recent = self.points.iter().rev().take(10);
         let recent: Vec<f64> = recent.flat_map(|p| p.point.iter().copied()).collect();
         let mut model = match self.model.take() {
@@ -341,7 +368,7 @@ impl<'a> Descent<'a> {
         if self.bests.len() > window {
             let last = &self.bests[self.bests.len() - window..];
             let (low, high) = last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-            if high - low <= super::tune("flat", 100.0) * f64::EPSILON * low.abs() || high.is_infinite() {
+            if high - low <= FLAT * f64::EPSILON * low.abs() || high.is_infinite() {
                 return Some(End::Flat);
             }
         }
@@ -351,7 +378,8 @@ impl<'a> Descent<'a> {
         if self.start.race && self.is_lost() {
             return Some(End::Race);
         }
-        if self.start.first && self.failures as f64 >= super::tune("rugged", 4.0) && self.core.widest() > super::tune("rugwide", 0.01) && self.desk.left() as f64 > super::tune("rugleft", 300.0) * dim {
+        let wide = self.core.widest() > LOCAL;
+        if self.start.first && self.failures >= FAILURES && wide && self.desk.left() as f64 > AMPLE * dim {
             return Some(End::Rugged);
         }
         if self.start.model && self.has_ties() {
@@ -379,7 +407,7 @@ impl<'a> Descent<'a> {
     fn is_lost(&self) -> bool {
         let n = self.bests.len();
         let window = (n / 4).max(10);
-        if n < 3 * window || self.core.widest() > super::tune("local", 0.01) {
+        if n < 3 * window || self.core.widest() > LOCAL {
             return false;
         }
         let middle = |from: usize| self.bests[from..from + window].iter().copied().fold(f64::INFINITY, f64::min);
@@ -405,8 +433,7 @@ impl<'a> Descent<'a> {
         let widest = self.core.widest();
         let far = |a: &Sample, b: &Sample| a.point.iter().zip(&b.point).any(|(x, y)| (x - y).abs() > 0.03 * widest);
         let tied = |t: &[&Sample]| t[0].value == t[2].value && far(t[0], t[1]) && far(t[1], t[2]) && far(t[0], t[2]);
-        last[..20].windows(3).any(tied)
-            && self.core.widest() > 1e-6
+        last[..20].windows(3).any(tied) && self.core.widest() > 1e-6
     }
 }
 

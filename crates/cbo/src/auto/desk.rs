@@ -3,8 +3,11 @@
 //! A phase is an `async` function: it reads from top to bottom, and every `await` is a round of evaluations. Several phases that are
 //! [joined](together) share their rounds. Nothing runs in the background: [`Solver`](super::Solver) polls.
 
+use super::Auto;
+use super::notes::{Notes, Phase};
 use super::space::Space;
 use crate::config::Plan;
+use crate::method::Method;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +23,11 @@ pub(super) struct Sheet {
     pub space: Space,
     /// The points of this round in the unit box, one after the other.
     pub asked: Vec<f64>,
-    /// The values of the round before: failures and infeasible points are infinite.
+    /// The values told: of the round before, or of the first points of this one if the budget cut it. Failures and infeasible points
+    /// are infinite.
     pub values: Vec<f64>,
+    /// Points of this round whose values are told.
+    told: usize,
     round: u64,
     /// Evaluations told.
     pub spent: u64,
@@ -32,8 +38,18 @@ pub(super) struct Sheet {
     /// Points that a round should have at least.
     pub width: usize,
     pub seed: u64,
+    /// Whether only the start is polished: no other runs.
+    pub local: bool,
+    /// Where the particles agree now, in the unit box.
+    pub consensus: Vec<f64>,
+    /// How far they are apart, relative to the unit box.
+    pub step: f64,
+    /// How many of them count.
+    pub effective: f64,
+    /// The covariance at the minimum in the unit box, row by row, once it is known.
+    pub covariance: Option<Vec<f64>>,
     /// What was noticed and done.
-    pub notes: super::notes::Notes,
+    pub notes: Notes,
 }
 
 impl Sheet {
@@ -42,48 +58,67 @@ impl Sheet {
     }
 
     pub fn left(&self) -> u64 {
-        self.budget - self.spent
+        self.budget.saturating_sub(self.spent)
     }
 
-    /// The points of the round that the budget still allows.
-    pub fn allowed(&self) -> usize {
-        let asked = self.asked.len() / self.dim();
-        usize::try_from(self.left()).unwrap_or(usize::MAX).min(asked)
+    /// Whether the solver decides when to stop.
+    pub fn is_open(&self) -> bool {
+        self.budget == super::open_budget(self.dim())
     }
 
-    /// Takes the values of the round.
-    pub fn take(&mut self, values: &[f64]) {
+    /// The points of the round that wait for their values, as many as the budget allows.
+    pub fn waiting(&self) -> &[f64] {
+        let waiting = &self.asked[self.told * self.dim()..];
+        let allowed = usize::try_from(self.left()).unwrap_or(usize::MAX).saturating_mul(self.dim());
+        &waiting[..allowed.min(waiting.len())]
+    }
+
+    /// Takes the values of the points that [wait](Self::waiting). Tells whether the round is complete: one that the budget cut is not.
+    pub fn take(&mut self, values: &[f64]) -> bool {
         let dim = self.dim();
-        self.values.clear();
-        self.values
-            .extend(values.iter().map(|&v| if v.is_nan() || v == f64::NEG_INFINITY { f64::INFINITY } else { v }));
-        for (x, &value) in self.asked.chunks_exact(dim).zip(&self.values) {
+        if self.told == 0 {
+            self.values.clear();
+        }
+        for (x, &value) in self.asked[self.told * dim..].chunks_exact(dim).zip(values) {
+            let value = if value.is_nan() || value == f64::NEG_INFINITY { f64::INFINITY } else { value };
             if value < self.best.1 {
                 self.best.0.copy_from_slice(x);
                 self.best.1 = value;
             }
+            self.values.push(value);
         }
-        self.asked.clear();
+        self.told += values.len();
         self.spent += values.len() as u64;
-        self.round += 1;
+        let complete = self.told * dim == self.asked.len();
+        if complete {
+            self.asked.clear();
+            (self.told, self.round) = (0, self.round + 1);
+        }
+        complete
     }
 }
 
 impl Desk {
     pub fn new(plan: &Plan) -> Self {
         let config = plan.config();
-        let space = Space::new(plan);
-        let most = super::most_evaluations(plan.dim());
+        let local = matches!(config.method, Method::Auto(Auto { local: true }));
+        let space = Space::new(plan, local);
         Self(Arc::new(Mutex::new(Sheet {
             asked: Vec::new(),
             values: Vec::new(),
+            told: 0,
             round: 0,
             spent: 0,
-            budget: config.max_evaluations.unwrap_or(most),
+            budget: super::budget(plan),
             best: (vec![0.5; plan.dim()], f64::INFINITY),
             width: config.batch.unwrap_or(1),
             seed: config.seed,
-            notes: super::notes::Notes::default(),
+            local,
+            consensus: space.start.iter().map(|(low, high)| 0.5 * (low + high)).collect(),
+            step: 1.0,
+            effective: 1.0,
+            covariance: None,
+            notes: Notes::default(),
             space,
         })))
     }
@@ -110,12 +145,27 @@ impl Desk {
         self.with(|sheet| sheet.left())
     }
 
+    /// Notes that a phase ended, and why.
+    pub fn note(&self, name: &str, end: &str) {
+        self.with(|sheet| {
+            let from = sheet.notes.phases.last().map_or(0, |phase| phase.to);
+            let (to, best) = (sheet.spent, sheet.best.1);
+            sheet.notes.phases.push(Phase { name: name.into(), from, to, best, end: end.into() });
+        });
+    }
+
+    /// Explains something, in a sentence.
+    pub fn say(&self, sentence: String) {
+        self.with(|sheet| sheet.notes.sentences.push(sentence));
+    }
+
     /// The best value so far.
     pub fn best(&self) -> f64 {
         self.with(|sheet| sheet.best.1)
     }
 
-    /// Evaluates points of the unit box, one after the other in `points`. A round that exceeds the budget never comes back.
+    /// Evaluates points of the unit box, one after the other in `points`. A round that the budget cuts does not come back until a
+    /// larger one allows the rest.
     pub fn evaluate(&self, points: &[f64]) -> Round<'_> {
         Round { desk: self, points: points.to_vec(), at: None }
     }
@@ -161,8 +211,11 @@ impl Future for Round<'_> {
 
 /// Phases side by side: each round has the points of all that go on.
 pub(super) struct Together<'a, T> {
-    phases: Vec<(Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>, Option<T>)>,
+    phases: Vec<(Option<Running<'a, T>>, Option<T>)>,
 }
+
+/// A phase that goes on.
+type Running<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Runs `phases` side by side and gives what they return, in their order.
 pub(super) fn together<'a, T, F: Future<Output = T> + Send + 'a>(phases: impl Iterator<Item = F>) -> Together<'a, T> {

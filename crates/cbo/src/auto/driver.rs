@@ -1,71 +1,229 @@
-//! Which phase comes next.
+//! Which phase comes next: a test for separability, lines, then runs from one start after another.
 
 use super::descent::{Descent, End, Start};
 use super::desk::Desk;
 use super::random::Random;
-use super::separable;
+use super::separable::{is_separable, solve_lines};
+
+/// The step size of a run that looks at the whole box, and of one that looks for the next minimum.
+const WIDE: f64 = 0.2;
+const NEAR: f64 = 0.1;
+/// The step size of a polish.
+const POLISH: f64 = 0.02;
+/// Points of which a small run starts from the best.
+const DRAWN: usize = 10;
+/// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing.
+const FRUITLESS_RUNS: u32 = 5;
+const FRUITLESS_FACTOR: f64 = 2.0;
+
+/// Kinds of restarts, between which the evaluations are divided.
+#[derive(Clone, Copy, Debug)]
+struct Arm {
+    name: &'static str,
+    /// The population, as a multiple of the usual one.
+    times: usize,
+    step: f64,
+    /// Points of which the best is the start.
+    drawn: usize,
+    spent: u64,
+    best: f64,
+}
 
 /// Everything, from the first evaluation to the last. Returns when restarts no longer pay.
 pub(super) async fn solve(desk: Desk) {
-    let (dim, width) = (desk.dim(), desk.width());
-    let seed = desk.with(|sheet| sheet.seed);
-    let mut random = Random::new(seed, 0);
-    let base = ((4.0 + (3.0 * libm::log(dim as f64)).floor()) as usize).max(width);
-    if separable::is_separable(&desk, &mut random).await {
-        separable::solve_lines(&desk, &mut random).await;
+    let mut driver = Driver::new(&desk);
+    if desk.with(|sheet| sheet.local) {
+        let mean = driver.start(1, true).await;
+        let end = driver.run("polish", mean, POLISH, 1).await;
+        let why = end.sentence();
+        desk.with(|sheet| sheet.notes.verdict = Some(format!("the polish from the start is over: {why}")));
+        return;
     }
-    let mut plateau = false;
-    let mut first_tried = (0, 0);
-    let mut rugged = false;
-    // Arms: (times the base, step size, evaluations used).
-    let mut arms = [(super::tune("A", 4.0) as usize, 0.2, 0u64, f64::INFINITY), (1, super::tune("bs", 0.1), 0, f64::INFINITY)];
-    for run in 0u64.. {
-        let choice = if run == 0 {
-            None
-        } else {
-            let holder = if arms[0].3 <= arms[1].3 { 0 } else { 1 };
-            let smooth = !rugged && first_tried.1 as f64 > super::tune("smooth", 0.5) * first_tried.0 as f64;
-            let favour = [if smooth { 1.0 } else { super::tune("fa", 1.0) }, if smooth { super::tune("fb", 3.0) } else { 1.0 }];
-            let cost = |i: usize| arms[i].2 as f64 / if i == holder { super::tune("holder", 3.0) } else { 1.0 } / favour[i];
-            Some(if cost(0) <= cost(1) { 0 } else { 1 })
-        };
-        let (times, step) = choice.map_or((super::tune("first", 1.0) as usize, super::tune("sigma", 0.2)), |i| (arms[i].0, arms[i].1));
-        let times = if rugged { (times as f64 * super::tune("ruglam", 1.0)) as usize } else { times };
-        let (times, step) = if plateau { (8, 0.2) } else { (times, step) };
-        let samples = match choice { None => super::tune("m0", 1.0), Some(0) => super::tune("ma", 1.0), _ => super::tune("mb", 10.0) } as usize;
-        let u = random.uniforms(dim * samples);
-        let starts = desk.with(|sheet| {
-            let drawn = u.iter().enumerate().map(|(k, u)| { let (low, high) = sheet.space.start[k % dim]; low + u * (high - low) }).collect::<Vec<f64>>();
-            sheet.space.first.clone().filter(|_| run == 0).unwrap_or(drawn)
-        });
-        let mean = if starts.len() > dim {
-            let values = desk.evaluate(&starts).await;
-            let best = (0..values.len()).min_by(|&i, &j| values[i].total_cmp(&values[j])).unwrap_or(0);
-            starts[best * dim..(best + 1) * dim].to_vec()
-        } else { starts };
-        let start =
-            Start { mean, step, lambda: (times * base).max(width), model: !plateau && !(rugged && super::tune("rugmodel", 1.0) == 0.0), race: run > 0, first: run == 0 };
-        let mut descent = Descent::new(&desk, Random::new(seed, run + 1), start);
-        let end = descent.run().await;
-        if run == 0 { first_tried = descent.tried; }
-        rugged |= end == End::Rugged;
-        plateau |= end == End::Plateau;
-        if let Some(i) = choice {
-            arms[i].2 += descent.spent();
-            if i == 0 && descent.best.1 > desk.best() { arms[0].0 = (arms[0].0 as f64 * super::tune("grow", 1.0)) as usize; }
-            arms[i].3 = arms[i].3.min(descent.best.1);
+    if driver.lines().await {
+        return;
+    }
+    driver.restarts().await;
+}
+
+struct Driver<'a> {
+    desk: &'a Desk,
+    random: Random,
+    dim: usize,
+    /// The usual population.
+    usual: usize,
+    runs: u64,
+    plateau: bool,
+    rugged: bool,
+    /// Whether the model held in the first run.
+    smooth: bool,
+    /// Where runs ended: value and place.
+    minima: Vec<(f64, Vec<f64>, u32)>,
+}
+
+impl<'a> Driver<'a> {
+    fn new(desk: &'a Desk) -> Self {
+        let (dim, seed) = (desk.dim(), desk.with(|sheet| sheet.seed));
+        let usual = 4 + (3.0 * libm::log(dim as f64)) as usize;
+        let random = Random::new(seed, 0);
+        Self { desk, random, dim, usual, runs: 0, plateau: false, rugged: false, smooth: false, minima: Vec::new() }
+    }
+
+    /// Tests whether coordinates act alone and, if so, minimises along each. Tells whether that is all there is to do.
+    async fn lines(&mut self) -> bool {
+        let desk = self.desk;
+        let separable = is_separable(desk, &mut self.random).await;
+        let seen = desk.with(|sheet| sheet.spent);
+        if !separable {
+            desk.note("separability test", "the coordinates do not act alone");
+            desk.say(format!(
+                "The coordinates act together: exchanging half of them between two points changed the sum of the values \
+                 ({seen} evaluations)."
+            ));
+            return false;
         }
-        desk.with(|sheet| {
-            sheet.notes.sentences.push(format!(
-                "run {run}: lambda {} spent {} best {:e} end {end:?} step {:e} model {:?} gen {} (all {:e})",
-                times * base,
-                descent.spent(),
-                descent.best.1,
-                descent.core.widest(),
-                descent.tried,
-                descent.core.generation,
-                sheet.best.1
-            ))
+        desk.note("separability test", "the coordinates act alone");
+        desk.say(match self.dim {
+            1 => "There is one coordinate, so the search is along a line.".into(),
+            _ => format!(
+                "The coordinates act alone: exchanging them between two points never changed the sum of the values ({seen} \
+                 evaluations). So each is minimised by itself."
+            ),
         });
+        let settled = solve_lines(desk, &mut self.random).await;
+        let spent = desk.with(|sheet| sheet.spent) - seen;
+        desk.note("lines", if settled { "another sweep found nothing better" } else { "enough sweeps" });
+        desk.say(format!(
+            "The lines took {spent} evaluations{}.",
+            if settled { ", and a second look found nothing better" } else { "" }
+        ));
+        let done = settled && desk.with(|sheet| sheet.is_open());
+        if done {
+            let verdict = "the coordinates act alone, and the last sweep over all of their lines found nothing better";
+            desk.with(|sheet| sheet.notes.verdict = Some(verdict.into()));
+        }
+        done
+    }
+
+    /// Runs from one start after another, until they no longer pay.
+    async fn restarts(&mut self) {
+        let desk = self.desk;
+        let given = desk.with(|sheet| sheet.space.first.is_some());
+        let mean = self.start(1, given).await;
+        let end = self.run("first run", mean, WIDE, 1).await;
+        self.judge(end);
+        let arm = |name, times, step, drawn| Arm { name, times, step, drawn, spent: 0, best: f64::INFINITY };
+        let mut arms = [arm("large run", 4, WIDE, 1), arm("small run", 1, NEAR, DRAWN)];
+        let (mut fruitless, mut found_at) = (0, desk.with(|sheet| sheet.spent));
+        loop {
+            // The arm that has used least, where the better one may use three times as much, and so may small runs on a smooth function.
+            let holder = usize::from(arms[0].best > arms[1].best);
+            let share =
+                |i: usize| (if i == holder { 3.0 } else { 1.0 }) * if i == 1 && self.smooth { 3.0 } else { 1.0 };
+            let cost = |i: usize| arms[i].spent as f64 / share(i);
+            let arm = &mut arms[usize::from(cost(0) > cost(1))];
+            let (before, best) = desk.with(|sheet| (sheet.spent, sheet.best.1));
+            // On a plateau only many particles see which way is down.
+            let (times, step, drawn) = if self.plateau { (8, WIDE, 1) } else { (arm.times, arm.step, arm.drawn) };
+            let mean = self.start(drawn, false).await;
+            let end = self.run(arm.name, mean, step, times).await;
+            self.plateau |= end == End::Plateau;
+            let spent = desk.with(|sheet| sheet.spent);
+            arm.spent += spent - before;
+            arm.best = arm.best.min(self.minima.last().map_or(f64::INFINITY, |m| m.0));
+            let gained = best - desk.best();
+            if gained > 1e-9 * best.abs() || best.is_infinite() && desk.best().is_finite() {
+                (fruitless, found_at) = (0, spent);
+            } else {
+                fruitless += 1;
+            }
+            let in_vain = spent - found_at;
+            let enough = fruitless >= FRUITLESS_RUNS && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
+            if enough && desk.with(|sheet| sheet.is_open()) {
+                let verdict = format!(
+                    "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point"
+                );
+                desk.with(|sheet| sheet.notes.verdict = Some(verdict));
+                return;
+            }
+        }
+    }
+
+    /// What the first run taught.
+    fn judge(&mut self, end: End) {
+        self.plateau = end == End::Plateau;
+        self.rugged = end == End::Rugged;
+        if self.plateau {
+            self.desk.say("Different points have equal values: there are plateaus, so the next runs have many particles and no model.".into());
+        } else if self.rugged {
+            self.desk.say("No quadratic model holds while the particles are far apart: the function is rugged, so larger runs follow.".into());
+        } else if self.smooth {
+            self.desk.say("A quadratic model orders the points well: the function is smooth, so most of the next runs are small ones.".into());
+        }
+    }
+
+    /// A start: the best of `drawn` random points, or the one that the user gave.
+    async fn start(&mut self, drawn: usize, given: bool) -> Vec<f64> {
+        let dim = self.dim;
+        let u = self.random.uniforms(dim * drawn);
+        let points = self.desk.with(|sheet| {
+            let place = |(k, u): (usize, &f64)| {
+                let (low, high) = sheet.space.start[k % dim];
+                low + u * (high - low)
+            };
+            let middle = || sheet.space.start.iter().map(|(low, high)| 0.5 * (low + high)).collect();
+            if given {
+                sheet.space.first.clone().unwrap_or_else(middle)
+            } else {
+                u.iter().enumerate().map(place).collect::<Vec<f64>>()
+            }
+        });
+        if points.len() == dim {
+            return points;
+        }
+        let values = self.desk.evaluate(&points).await;
+        let best = (0..values.len()).min_by(|&i, &j| values[i].total_cmp(&values[j])).unwrap_or(0);
+        points[best * dim..(best + 1) * dim].to_vec()
+    }
+
+    /// One run.
+    async fn run(&mut self, name: &str, mean: Vec<f64>, step: f64, times: usize) -> End {
+        let desk = self.desk;
+        let first = self.runs == 0;
+        self.runs += 1;
+        let lambda = (times * self.usual).max(desk.width());
+        let start = Start { mean, step, lambda, model: !self.plateau, race: !first, first };
+        let seed = desk.with(|sheet| sheet.seed);
+        let mut descent = Descent::new(desk, Random::new(seed, self.runs), start);
+        let end = descent.run().await;
+        if first {
+            self.smooth = end != End::Rugged && 2 * descent.tried.1 > descent.tried.0;
+        }
+        let (place, value) = descent.best.clone();
+        desk.note(name, end.sentence());
+        desk.say(format!(
+            "The {name} ({lambda} particles, {} evaluations) ended at {value:.6e}: {}.",
+            descent.spent(),
+            end.sentence()
+        ));
+        if value <= desk.best() && !matches!(end, End::Rugged | End::Race) {
+            descent.leave_covariance();
+        }
+        self.remember(value, place, end);
+        end
+    }
+
+    /// Notes the minimum in which a run ended.
+    fn remember(&mut self, value: f64, place: Vec<f64>, end: End) {
+        let near = |other: &[f64]| place.iter().zip(other).all(|(a, b)| (a - b).abs() < 1e-3);
+        let count = match self.minima.iter().position(|m| near(&m.1)) {
+            Some(at) => self.minima.remove(at).2 + 1,
+            None => 1,
+        };
+        self.minima.push((value, place, count));
+        if matches!(end, End::Flat | End::Narrow) {
+            let times = self.minima.last().map_or(0, |m| m.2);
+            let known = self.minima.len();
+            self.desk.with(|sheet| sheet.notes.basins = (known, times));
+        }
     }
 }

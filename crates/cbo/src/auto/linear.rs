@@ -165,7 +165,12 @@ fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f6
 /// Subtracts from the `W` columns of `panel`, which begin with column `first`, what the columns `before` (those of them that precede the
 /// whole panel) contribute to them.
 #[inline(always)]
-fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(n: usize, first: usize, before: &[f64], panel: &mut [f64]) {
+fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
+    n: usize,
+    first: usize,
+    before: &[f64],
+    panel: &mut [f64],
+) {
     let mut row = first;
     while row < n {
         let size = V::LANES.min(n - row);

@@ -1,20 +1,34 @@
-//! The tuning-free solver: a driver above the methods.
+//! The tuning-free solver: a driver above the methods, which chooses what they leave to their user.
+//!
+//! It is the method [`auto`](crate::Method::Auto), and everything that runs can run it: [`solve`](crate::solve),
+//! [`resume`](crate::resume) and [`AskTell`](crate::AskTell). It asks for points in rounds, and its own reasoning between two rounds
+//! depends on nothing but its settings and the values it was told.
+//!
+//! Therefore its state is small: the values told so far. To resume a run is to tell them to a new solver, which repeats its own
+//! arithmetic but not the evaluations, and is then where the first one was, bit for bit.
 
 mod core;
 mod descent;
 mod desk;
 mod driver;
+mod evaluate;
 mod linear;
 mod model;
 mod notes;
 mod random;
+mod run;
+mod saved;
 mod separable;
+mod settings;
 mod space;
 
 pub use notes::Phase;
+pub(crate) use run::{Run, resume, solve};
+pub use settings::Auto;
 
 use crate::config::Plan;
 use desk::Desk;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -23,12 +37,25 @@ use std::task::{Context, Waker};
 /// Up to this dimension the model has all products of coordinates.
 const FULL_MODEL: usize = 40;
 
-/// Evaluations of a run without a limit.
-fn most_evaluations(dim: usize) -> u64 {
-    10_000 * dim as u64
+/// Evaluations of a run without a limit, for each coordinate.
+const MOST_EVALUATIONS: u64 = 10_000;
+
+/// The evaluations of a run whose end is left to the solver.
+fn open_budget(dim: usize) -> u64 {
+    MOST_EVALUATIONS.saturating_mul(dim as u64)
 }
 
-/// The solver, which asks for points and is told their values.
+/// The evaluations that a plan allows.
+fn budget(plan: &Plan) -> u64 {
+    let config = plan.config();
+    match (config.max_evaluations, config.max_seconds) {
+        (Some(most), _) => most,
+        (None, Some(_)) => 1 << 60,
+        (None, None) => open_budget(plan.dim()),
+    }
+}
+
+/// The solver itself, which asks for points and is told their values. [`AskTell`](crate::AskTell) has it with all that belongs to a run.
 pub struct Solver {
     desk: Desk,
     work: Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -36,34 +63,43 @@ pub struct Solver {
     asked: Vec<f64>,
 }
 
+impl fmt::Debug for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Solver").field("desk", &self.desk).field("done", &self.done).finish_non_exhaustive()
+    }
+}
+
 impl Solver {
     /// A solver at its beginning.
     pub fn new(plan: &Plan) -> Self {
-        let desk = Desk::new(plan);
-        let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(driver::solve(desk.clone()));
-        let mut auto = Self { desk, work: Mutex::new(work), done: false, asked: Vec::new() };
-        auto.proceed();
-        auto
+        Self::with(plan, budget(plan), plan.config().batch.unwrap_or(1))
     }
 
-    /// For experiments.
+    /// A solver with other limits than those of its plan: evaluations, and the points that a round should have at least.
+    #[doc(hidden)]
     pub fn with(plan: &Plan, budget: u64, width: usize) -> Self {
         let desk = Desk::new(plan);
         desk.with(|sheet| (sheet.budget, sheet.width) = (budget, width));
         let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(driver::solve(desk.clone()));
-        let mut auto = Self { desk, work: Mutex::new(work), done: false, asked: Vec::new() };
-        auto.proceed();
-        auto
+        let mut solver = Self { desk, work: Mutex::new(work), done: false, asked: Vec::new() };
+        solver.proceed();
+        solver
     }
 
+    /// Lets the phases go on to their next round.
     fn proceed(&mut self) {
         let work = self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.done = work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        self.done = self.done || work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        self.lay_out();
+    }
+
+    /// The points that wait, in the user's coordinates.
+    fn lay_out(&mut self) {
         let asked = &mut self.asked;
         self.desk.with(|sheet| {
-            let (dim, count) = (sheet.dim(), sheet.allowed());
-            asked.resize(count * dim, 0.0);
-            for (u, x) in sheet.asked.chunks_exact(dim).zip(asked.chunks_exact_mut(dim)) {
+            let (dim, waiting) = (sheet.dim(), sheet.waiting());
+            asked.resize(waiting.len(), 0.0);
+            for (u, x) in waiting.chunks_exact(dim).zip(asked.chunks_exact_mut(dim)) {
                 sheet.space.to_user(u, x);
             }
         });
@@ -74,10 +110,27 @@ impl Solver {
         &self.asked
     }
 
-    /// Takes the values of the points asked for.
+    /// Takes the values of the points asked for. NaN and minus infinity are failures, infinity is an infeasible point.
+    ///
+    /// # Panics
+    /// If there are not as many values as points.
     pub fn tell(&mut self, values: &[f64]) {
-        self.desk.with(|sheet| sheet.take(values));
-        self.proceed();
+        let complete = self.desk.with(|sheet| {
+            assert_eq!(values.len() * sheet.dim(), sheet.waiting().len(), "values for points");
+            sheet.take(values)
+        });
+        if complete && !self.done { self.proceed() } else { self.lay_out() }
+    }
+
+    /// Whether it stopped by itself, because nothing more pays.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Allows this many evaluations from now on.
+    pub(crate) fn allow(&mut self, budget: u64) {
+        self.desk.with(|sheet| sheet.budget = budget);
+        self.lay_out();
     }
 
     /// The best value.
@@ -85,20 +138,35 @@ impl Solver {
         self.desk.best()
     }
 
-    /// What it says.
+    /// What it saw and why it did what it did.
     pub fn sentences(&self) -> Vec<String> {
         self.desk.with(|sheet| sheet.notes.sentences.clone())
     }
-}
 
-/// For experiments: TUNE="name=value,..." in the environment.
-pub(crate) fn tune(name: &str, default: f64) -> f64 {
-    use std::collections::HashMap;
-    use std::sync::OnceLock;
-    static ALL: OnceLock<HashMap<String, f64>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
-        let text = std::env::var("TUNE").unwrap_or_default();
-        text.split(',').filter_map(|p| p.split_once('=')).map(|(k, v)| (k.to_string(), v.parse().unwrap())).collect()
-    });
-    all.get(name).copied().unwrap_or(default)
+    /// The phases that ended.
+    pub fn phases(&self) -> Vec<Phase> {
+        self.desk.with(|sheet| sheet.notes.phases.clone())
+    }
+
+    /// Why it stopped by itself.
+    fn verdict(&self) -> Option<String> {
+        self.desk.with(|sheet| sheet.notes.verdict.clone())
+    }
+
+    /// Writes down where the particles agree, in the user's coordinates; gives their relative distance and how many count.
+    fn consensus(&self, x: &mut [f64]) -> (f64, f64) {
+        self.desk.with(|sheet| {
+            sheet.space.to_user(&sheet.consensus, x);
+            (sheet.step, sheet.effective)
+        })
+    }
+
+    /// The covariance at the minimum in the user's units, row by row, if it is known.
+    fn covariance(&self) -> Option<Vec<f64>> {
+        self.desk.with(|sheet| {
+            let (width, dim) = (sheet.space.width(), sheet.dim());
+            let scaled = |(i, c): (usize, &f64)| c * width[i / dim] * width[i % dim];
+            sheet.covariance.as_ref().map(|covariance| covariance.iter().enumerate().map(scaled).collect())
+        })
+    }
 }

@@ -3,6 +3,13 @@
 use super::linear::{add_squares, cholesky, dot, multiply_lower, solve_lower, solve_lower_transposed, square};
 use std::collections::BTreeMap;
 
+/// A regression is begun anew when so many points for each term were added,
+const RENEWAL: f64 = 1.6;
+/// or when the points are so much wider or narrower than its coordinates, squared.
+const DRIFT: f64 = 16.0;
+/// What is added to the diagonal, relative to its mean.
+const RIDGE: f64 = 1e-9;
+
 /// How many terms a model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -116,16 +123,13 @@ impl Regression {
 
     /// Whether it should be begun anew: the coordinates fit no longer.
     pub fn is_old(&self, recent: &[f64]) -> bool {
-        let dim = self.frame.mean.len();
-        if self.added as f64 > super::tune("renew", 1.6) * self.right.len() as f64 {
+        if self.added as f64 > RENEWAL * self.right.len() as f64 {
             return true;
         }
         let mut recent = recent.to_vec();
         self.frame.enter(&mut recent);
         let size = square(&recent) / recent.len().max(1) as f64;
-        let _ = dim;
-        let most = super::tune("drift", 16.0);
-        !(1.0 / most..=most).contains(&size)
+        !(1.0 / DRIFT..=DRIFT).contains(&size)
     }
 
     /// Fits these samples, the best first.
@@ -174,7 +178,7 @@ impl Regression {
         let terms = self.right.len();
         let mut gram = self.gram.clone();
         let trace: f64 = (0..terms).map(|k| gram[k * terms + k]).sum();
-        let ridge = super::tune("ridge", 1e-9) * trace / terms as f64;
+        let ridge = RIDGE * trace / terms as f64;
         (0..terms).for_each(|k| gram[k * terms + k] += ridge);
         if !cholesky(terms, &mut gram) {
             return None;
@@ -361,12 +365,17 @@ mod tests {
     fn a_quadratic_function_is_reproduced() {
         for dim in [1, 3, 8, 20] {
             let all = samples(dim, 2 * Kind::Full.terms(dim), quadratic);
-            let mut fit = Regression::new(Kind::Full, identity(dim), all[0].value, all.last().unwrap().value - all[0].value);
+            let mut fit =
+                Regression::new(Kind::Full, identity(dim), all[0].value, all.last().unwrap().value - all[0].value);
             fit.fit(&all.iter().collect::<Vec<_>>());
             let probe = samples(dim, 5, quadratic);
             for sample in &probe {
                 let predicted = fit.predict(&sample.point).unwrap()[0];
-                assert!((predicted - sample.value).abs() < 1e-5 * sample.value, "{predicted} instead of {} in {dim} dimensions", sample.value);
+                assert!(
+                    (predicted - sample.value).abs() < 1e-5 * sample.value,
+                    "{predicted} instead of {} in {dim} dimensions",
+                    sample.value
+                );
             }
         }
     }

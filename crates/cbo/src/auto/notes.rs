@@ -15,8 +15,15 @@ pub struct Phase {
     pub end: String,
 }
 
+/// What the driver writes down as it goes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
+    /// The phases that ended.
     pub phases: Vec<Phase>,
+    /// What was seen and why it was done, in sentences.
     pub sentences: Vec<String>,
+    /// Different places in which runs ended, and how many of them ended in the last of these.
+    pub basins: (usize, u32),
+    /// Why the solver stopped by itself, as a sentence.
+    pub verdict: Option<String>,
 }

@@ -157,7 +157,7 @@ impl Sweep {
         let (mut before, mut last) = (b - a, b - a);
         for _ in 0..most {
             let middle = 0.5 * (a + b);
-            let tolerance = 1e-10 * (b - a).abs().max(1e-3).min(1.0) * 0.0 + 1e-9 * x.abs().max(1e-3) * 1e-1;
+            let tolerance = 1e-10 * x.abs().max(1e-3);
             if (x - middle).abs() <= 2.0 * tolerance - 0.5 * (b - a) {
                 break;
             }
@@ -219,8 +219,9 @@ impl Sweep {
     }
 }
 
-/// Minimises a function whose coordinates act alone. Leaves the best point on the desk.
-pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) {
+/// Minimises a function whose coordinates act alone. Leaves the best point on the desk, and tells whether the last sweep found nothing
+/// better.
+pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
     let dim = desk.dim();
     let (mut base, mut value) = desk.with(|sheet| sheet.best.clone());
     let mut factor = 1.0;
@@ -264,10 +265,11 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) {
             (base, value) = (composed, new);
         }
         if !improved || simple {
-            break;
+            return true;
         }
         factor *= 2.0;
     }
+    false
 }
 
 fn fract(x: f64) -> f64 {

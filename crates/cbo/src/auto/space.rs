@@ -22,7 +22,8 @@ pub(super) struct Space {
 }
 
 impl Space {
-    pub fn new(plan: &Plan) -> Self {
+    /// The space of a plan. A `local` run starts in the middle of a box, if the user gave no point.
+    pub fn new(plan: &Plan, local: bool) -> Self {
         let (config, dim) = (plan.config(), plan.dim());
         let kept = config.bounds.as_ref().filter(|_| config.bound_handling != BoundHandling::None);
         let bounds = kept.cloned().unwrap_or_else(|| vec![(f64::NEG_INFINITY, f64::INFINITY); dim]);
@@ -30,12 +31,15 @@ impl Space {
         let (boxed, first): (Vec<(f64, f64)>, Option<Vec<f64>>) = match &config.init {
             InitialLaw::Uniform { low, high } => ((0..dim).map(|k| (low.get(k), high.get(k))).collect(), None),
             InitialLaw::Normal { mean, variance } => {
-                let half = |k: usize| 0.5 * SIDE * variance.get(k).sqrt();
-                let boxed = (0..dim).map(|k| (mean.get(k) - half(k), mean.get(k) + half(k))).collect();
+                let boxed = (0..dim).map(|k| around(mean.get(k), variance.get(k), bounds[k])).collect();
                 (boxed, Some((0..dim).map(|k| mean.get(k)).collect()))
             }
-            InitialLaw::Points(points) => around(points, dim),
+            InitialLaw::Points(points) => {
+                let (mean, variance) = moments(points, dim);
+                ((0..dim).map(|k| around(mean[k], variance[k], bounds[k])).collect(), Some(mean))
+            }
         };
+        let first = first.or_else(|| local.then(|| boxed.iter().map(|(low, high)| 0.5 * low + 0.5 * high).collect()));
         let (mut offset, mut width, mut walls, mut start) = (vec![], vec![], vec![], vec![]);
         for (k, (&(low, high), &(from, to))) in bounds.iter().zip(&boxed).enumerate() {
             let (from, to) = (from.max(low), to.min(high));
@@ -73,11 +77,6 @@ impl Space {
         &self.width
     }
 
-    /// Whether there are walls on both sides of every coordinate.
-    pub fn is_box(&self) -> bool {
-        self.walls.iter().all(|w| w.0.is_finite() && w.1.is_finite())
-    }
-
     pub fn walls(&self, k: usize) -> (f64, f64) {
         self.walls[k]
     }
@@ -96,19 +95,24 @@ impl Space {
     }
 }
 
-/// A box around points, and their mean.
-fn around(points: &[f64], dim: usize) -> (Vec<(f64, f64)>, Option<Vec<f64>>) {
+/// Mean and variance of each coordinate of some points.
+fn moments(points: &[f64], dim: usize) -> (Vec<f64>, Vec<f64>) {
     let count = (points.len() / dim) as f64;
     let column = |k: usize| points.iter().skip(k).step_by(dim);
-    let mean: Vec<f64> = (0..dim).map(|k| column(k).sum::<f64>() / count).collect();
-    let boxed = (0..dim)
-        .map(|k| {
-            let variance = column(k).map(|x| (x - mean[k]).powi(2)).sum::<f64>() / count;
-            let half = if variance > 0.0 { 0.5 * SIDE * variance.sqrt() } else { 0.5 * mean[k].abs().max(1.0) };
-            (mean[k] - half, mean[k] + half)
-        })
-        .collect();
-    (boxed, Some(mean))
+    let mean: Vec<f64> = (0..dim).map(|k| column(k).map(|x| x / count).sum()).collect();
+    let variance = (0..dim).map(|k| column(k).map(|x| (x - mean[k]).powi(2) / count).sum()).collect();
+    (mean, variance)
+}
+
+/// The interval in which runs start around a point. Without a spread it is as wide as the bounds or, where one of them is missing, as
+/// the point is large, at least 1.
+fn around(mean: f64, variance: f64, (low, high): (f64, f64)) -> (f64, f64) {
+    let half = match 0.5 * (high - low) {
+        _ if variance > 0.0 => 0.5 * SIDE * variance.sqrt().min(f64::MAX / (4.0 * SIDE)),
+        half if half.is_finite() => half,
+        _ => 0.5 * mean.abs().max(1.0),
+    };
+    ((mean - half).max(f64::MIN / 4.0), (mean + half).min(f64::MAX / 4.0))
 }
 
 /// A box inside the bounds for a start that lies outside them.

@@ -39,9 +39,10 @@ impl Plan {
         self.0.last_step
     }
 
-    /// Particles evaluated in a step.
+    /// Particles evaluated in a step; for [`auto`](crate::Method::Auto) the points that a round should have at least.
     pub fn batch_size(&self) -> usize {
-        self.config().batch.unwrap_or(self.config().particles)
+        let all = if self.config().method.is_auto() { 1 } else { self.config().particles };
+        self.config().batch.unwrap_or(all)
     }
 
     /// Steps in an epoch.

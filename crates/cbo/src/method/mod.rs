@@ -8,6 +8,7 @@ mod memory;
 
 pub use memory::Memory;
 
+use crate::auto::Auto;
 use crate::backend::{Ahead, Scratch};
 use crate::bounds::Walls;
 use crate::config::{CboConfig, ConfigError};
@@ -23,6 +24,8 @@ pub enum Method {
     Cbo,
     /// Particles that remember good points.
     Memory(Memory),
+    /// The tuning-free solver, a driver above the loop: it never comes to the questions below.
+    Auto(Auto),
 }
 
 /// How noise depends on the distance from the consensus point. Exhaustive: theory must know every kind.
@@ -75,11 +78,17 @@ pub struct Move {
 /// What a method is asked.
 impl Method {
     /// Whether its settings make sense.
-    pub(crate) fn check(&self, dt: f64) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, config: &CboConfig, dim: usize) -> Result<(), ConfigError> {
         match self {
             Self::Cbo => Ok(()),
-            Self::Memory(memory) => memory.check(dt),
+            Self::Memory(memory) => memory.check(config.dt),
+            Self::Auto(auto) => auto.check(config, dim),
         }
+    }
+
+    /// Whether it is the tuning-free solver, which has a loop of its own.
+    pub fn is_auto(&self) -> bool {
+        matches!(self, Self::Auto(_))
     }
 
     /// Whether each particle remembers a point and its energy. The consensus is then one of the remembered points.
@@ -90,7 +99,7 @@ impl Method {
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
     pub(crate) fn rounds(&self, step: u64) -> usize {
         match self {
-            Self::Cbo => 1,
+            Self::Cbo | Self::Auto(_) => 1,
             Self::Memory(memory) => memory.rounds(step),
         }
     }
@@ -98,7 +107,7 @@ impl Method {
     /// Normals that a move takes per coordinate.
     pub(crate) fn noises(&self) -> usize {
         match self {
-            Self::Cbo => 1,
+            Self::Cbo | Self::Auto(_) => 1,
             Self::Memory(_) => 2,
         }
     }
@@ -106,7 +115,7 @@ impl Method {
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         match self {
-            Self::Cbo => (),
+            Self::Cbo | Self::Auto(_) => (),
             Self::Memory(memory) => memory.remember(block),
         }
     }
@@ -115,7 +124,7 @@ impl Method {
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {
-            Self::Cbo => decided,
+            Self::Cbo | Self::Auto(_) => decided,
             Self::Memory(memory) => memory.decide(config, at, decided),
         }
     }
@@ -216,7 +225,7 @@ impl<T: Scalar> Advance<'_, '_, T> {
     #[inline(always)]
     pub(crate) fn run(self) {
         match self.motion.method {
-            Method::Cbo => simd::run(cbo::Step(self)),
+            Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
         }
     }

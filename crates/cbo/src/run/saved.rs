@@ -10,7 +10,7 @@ use crate::state::{Reader, StateError, Stopwatch, Writer};
 impl<T: Scalar> Run<T> {
     /// Everything that the coming steps depend on: whether the energies of this step are told, the seconds that the run took, what it
     /// agreed on, spent and found, and the particles.
-    pub fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
+    pub(super) fn to_bytes(&self, told: bool, seconds: f64) -> Vec<u8> {
         let (agreed, ledger) = (&self.agreed, &self.ledger);
         let mut to = Writer::begin::<T>(&self.plan);
         [told, self.made.is_some(), agreed.kicked].into_iter().for_each(|flag| to.flag(flag));

@@ -1,0 +1,277 @@
+//! A run of the solver: rounds of evaluations, with all that a run counts, keeps and reports.
+
+use super::evaluate::Threads;
+use super::saved::Told;
+use super::{Solver, budget};
+use crate::buffer::Buffer;
+use crate::config::{ConfigError, Plan};
+use crate::ensemble::Ensemble;
+use crate::ledger::Ledger;
+use crate::objective::{Objective, Rows, StepContext};
+use crate::observer::Observer;
+use crate::report::{Evaluated, RunReport, SolveError, StopReason};
+use crate::run::{Agreed, Process, tell};
+use crate::simd::Scalar;
+use crate::state::{StateError, Stopwatch};
+
+/// Everything that one round hands to the next.
+#[derive(Debug)]
+pub(crate) struct Run<T> {
+    pub(super) plan: Plan,
+    pub(super) solver: Solver,
+    pub(super) ledger: Ledger<T>,
+    agreed: Agreed,
+    /// The points of the round, and their energies.
+    points: Ensemble<T>,
+    energies: Vec<T>,
+    /// What the solver was told.
+    pub(super) told: Told<T>,
+    threads: Threads,
+    pub(super) clock: Stopwatch,
+}
+
+/// [`solve`](crate::solve) with this method.
+pub(crate) fn solve<T: Scalar>(
+    plan: &Plan,
+    objective: &impl Objective<T>,
+    observer: &mut dyn Observer<T>,
+) -> Result<RunReport<T>, SolveError> {
+    follow(Run::begin(plan, objective.is_stochastic())?, objective, observer)
+}
+
+/// [`resume`](crate::resume) with this method.
+pub(crate) fn resume<T: Scalar>(
+    plan: &Plan,
+    objective: &impl Objective<T>,
+    observer: &mut dyn Observer<T>,
+    state: &[u8],
+) -> Result<RunReport<T>, StateError> {
+    let (mut run, told) = Run::load(plan, objective.is_stochastic(), state)?;
+    if told {
+        // Its observers were told of this round before it was saved.
+        if let Some(reason) = tell(&run, &mut ()) {
+            return Ok(run.end(reason)?);
+        }
+        run.decide();
+    }
+    Ok(follow(run, objective, observer)?)
+}
+
+/// Round after round.
+fn follow<T: Scalar>(
+    mut run: Run<T>,
+    objective: &impl Objective<T>,
+    observer: &mut dyn Observer<T>,
+) -> Result<RunReport<T>, SolveError> {
+    loop {
+        run.settle(); // the points that the solver asks for
+        run.evaluate(objective)?; // E(x) of each
+        run.agree()?; // the solver is told, and reasons
+        if let Some(reason) = tell(&run, observer) {
+            return run.end(reason);
+        }
+        run.decide();
+    }
+}
+
+impl<T: Scalar> Run<T> {
+    /// A run at its beginning, nothing evaluated.
+    pub fn begin(plan: &Plan, stochastic: bool) -> Result<Self, SolveError> {
+        Self::begin_with(plan, stochastic, budget(plan))
+    }
+
+    /// The same, with the evaluations that its first solver was allowed.
+    pub(super) fn begin_with(plan: &Plan, stochastic: bool, budget: u64) -> Result<Self, SolveError> {
+        let clock = Stopwatch::start();
+        let config = plan.config();
+        if stochastic {
+            let remedy = "values of different data cannot be compared; use method cbo".into();
+            return Err(ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
+        }
+        let mut run = Self {
+            solver: Solver::with(plan, budget, config.batch.unwrap_or(1)),
+            ledger: Ledger::new(plan.dim(), None),
+            agreed: Agreed { alpha: f64::INFINITY, ..Agreed::nothing(plan.dim()) },
+            points: Ensemble::empty(plan.dim()),
+            energies: Vec::new(),
+            told: Told::new(budget),
+            threads: Threads::new(config.threads),
+            clock,
+            plan: plan.clone(),
+        };
+        run.look();
+        Ok(run)
+    }
+
+    /// Evaluates the points of the round.
+    fn evaluate(&mut self, objective: &impl Objective<T>) -> Result<(), SolveError> {
+        let at = self.context();
+        self.threads.evaluate(objective, at, self.points.rows(), &mut self.energies)?;
+        self.ledger.evaluations += self.energies.len() as u64;
+        Ok(())
+    }
+
+    /// Counts the energies of the round and tells them to the solver. Gives the first that failed.
+    pub(super) fn note(&mut self) -> Option<(usize, f64)> {
+        let values: Vec<f64> = self.energies.iter().map(|e| e.to_f64()).collect();
+        let mut failed = None;
+        self.agreed.least = f64::INFINITY;
+        for (row, &value) in values.iter().enumerate() {
+            if value.is_nan() || value == f64::NEG_INFINITY {
+                self.ledger.failed += 1;
+                failed = failed.or(Some((row, value)));
+                continue;
+            }
+            self.ledger.infeasible += u64::from(value == f64::INFINITY);
+            self.agreed.least = self.agreed.least.min(value);
+            if value < self.ledger.best.value {
+                self.ledger.improve(self.points.rows().row(row), value, 0);
+            }
+        }
+        self.told.note(self.solver.ask(), &self.energies);
+        self.solver.tell(&values);
+        self.look();
+        failed
+    }
+
+    /// What the solver has agreed on.
+    fn look(&mut self) {
+        let agreed = &mut self.agreed;
+        (agreed.sigma, agreed.effective_sample_size) = self.solver.consensus(&mut agreed.consensus);
+    }
+
+    /// Ends the run.
+    fn end(self, reason: StopReason) -> Result<RunReport<T>, SolveError> {
+        self.check_end()?;
+        let report = self.summary(None, reason);
+        Ok(RunReport { ensemble: self.points, energies: self.energies, ..report })
+    }
+}
+
+impl<T: Scalar> Process<T> for Run<T> {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn ledger(&self) -> &Ledger<T> {
+        &self.ledger
+    }
+
+    fn agreed(&self) -> &Agreed {
+        &self.agreed
+    }
+
+    fn context(&self) -> StepContext {
+        StepContext { step: self.ledger.step, ..StepContext::default() }
+    }
+
+    fn time(&self) -> f64 {
+        0.0
+    }
+
+    fn seconds(&self) -> f64 {
+        self.clock.seconds()
+    }
+
+    fn ensemble(&self) -> &Ensemble<T> {
+        &self.points
+    }
+
+    fn energies(&self) -> &[T] {
+        &self.energies
+    }
+
+    fn evaluated(&self) -> Option<&[u32]> {
+        None
+    }
+
+    fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
+        self.to_bytes(told, seconds)
+    }
+
+    fn settle(&mut self) {
+        let asked = self.solver.ask();
+        let mut points = Buffer::new(asked.len());
+        points.iter_mut().zip(asked).for_each(|(x, &u)| *x = T::from_f64(u));
+        self.points = Ensemble::new(points, self.plan.dim());
+        self.energies.clear();
+        self.energies.resize(self.points.len(), T::from_f64(f64::NAN));
+    }
+
+    fn points(&self) -> Rows<'_, T> {
+        self.points.rows()
+    }
+
+    fn take(&mut self, energies: &[T]) -> bool {
+        self.energies.copy_from_slice(energies);
+        self.ledger.evaluations += energies.len() as u64;
+        true
+    }
+
+    fn agree(&mut self) -> Result<(), SolveError> {
+        let step = self.ledger.step;
+        match self.note() {
+            Some((particle, energy)) if self.plan.config().strict => Err(SolveError::Strict { step, particle, energy }),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&self, seconds: f64) -> Option<StopReason> {
+        let over = self.solver.ask().is_empty();
+        match self.ledger.stop(&self.plan, over, seconds, |_| false) {
+            Some(StopReason::Evaluations) if self.solver.is_done() => Some(StopReason::Converged),
+            reason => reason,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.solver.ask().is_empty()
+    }
+
+    fn decide(&mut self) {
+        self.ledger.step += 1;
+    }
+
+    fn check_end(&self) -> Result<(), SolveError> {
+        let Ledger { step, evaluations, failed, infeasible, .. } = self.ledger;
+        if self.ledger.best.value < f64::INFINITY {
+            return Ok(());
+        }
+        Err(SolveError::NoFiniteEnergy { step, evaluated: evaluations, failed, infeasible })
+    }
+
+    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
+        let ledger = &self.ledger;
+        let x = self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect();
+        let consensus = Evaluated { x, value: consensus_value.unwrap_or(f64::NAN) };
+        let message = match stop {
+            StopReason::Converged => self.solver.verdict(),
+            StopReason::Evaluations if self.plan.config().max_evaluations.is_none() => Some(format!(
+                "The {} evaluations of a run without a limit are spent, {} for each coordinate.",
+                ledger.evaluations,
+                super::MOST_EVALUATIONS
+            )),
+            _ => None,
+        };
+        RunReport {
+            best: if consensus.value < ledger.best.value { consensus.clone() } else { ledger.best.clone() },
+            consensus,
+            stop,
+            message: message.unwrap_or_else(|| ledger.message(&self.plan, stop)),
+            steps: ledger.step,
+            time: 0.0,
+            evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
+            failed_evaluations: ledger.failed,
+            infeasible_evaluations: ledger.infeasible,
+            alpha: self.agreed.alpha,
+            sigma: self.agreed.sigma,
+            ensemble: Ensemble::empty(self.plan.dim()),
+            energies: Vec::new(),
+            seed: self.plan.config().seed,
+            seconds: self.clock.seconds(),
+            phases: self.solver.phases(),
+            explanation: self.solver.sentences(),
+            covariance: self.solver.covariance(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a run is to those who report on it and to ask and tell: a run of the loop, or one of the tuning-free solver.
+
+use super::Agreed;
+use crate::config::Plan;
+use crate::ensemble::Ensemble;
+use crate::ledger::Ledger;
+use crate::objective::{Rows, StepContext};
+use crate::observer::Observer;
+use crate::report::{RunReport, SolveError, StepReport, StopReason};
+use std::fmt::Debug;
+
+/// A run between two steps. The first half is read by reports, the second is done by ask and tell.
+pub(crate) trait Process<T>: Debug + Send {
+    /// What was checked when the run began.
+    fn plan(&self) -> &Plan;
+    /// What the run has spent and found.
+    fn ledger(&self) -> &Ledger<T>;
+    /// What was agreed on in the step.
+    fn agreed(&self) -> &Agreed;
+    /// Step, epoch and data batch of the evaluations of this step.
+    fn context(&self) -> StepContext;
+    /// The time of the dynamics.
+    fn time(&self) -> f64;
+    /// Seconds that the run took, pauses aside.
+    fn seconds(&self) -> f64;
+    /// The positions of the step.
+    fn ensemble(&self) -> &Ensemble<T>;
+    /// The energies of the particles evaluated.
+    fn energies(&self) -> &[T];
+    /// Which particles these are, if not all.
+    fn evaluated(&self) -> Option<&[u32]>;
+    /// Everything that the coming steps depend on.
+    fn save(&self, told: bool, seconds: f64) -> Vec<u8>;
+
+    /// Makes the pending move, so that the caller can evaluate.
+    fn settle(&mut self);
+    /// The points that the caller is to evaluate.
+    fn points(&self) -> Rows<'_, T>;
+    /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
+    fn take(&mut self, energies: &[T]) -> bool;
+    /// Agrees on what the energies of the step mean.
+    fn agree(&mut self) -> Result<(), SolveError>;
+    /// Why the run ends with this step, if it does.
+    fn stop(&self, seconds: f64) -> Option<StopReason>;
+    /// Whether there is no next step, even if somebody asks for it.
+    fn is_over(&self) -> bool;
+    /// The next step begins.
+    fn decide(&mut self);
+    /// Whether a run that ends has a result.
+    fn check_end(&self) -> Result<(), SolveError>;
+    /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
+    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T>;
+}
+
+/// Tells the observer of the step, and decides whether it is the last.
+pub(crate) fn tell<T: crate::Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
+    let seconds = run.seconds();
+    let report = StepReport::new(run, seconds);
+    let broken = observer.observe(&report).is_break();
+    let reason = if broken { Some(StopReason::Observer) } else { run.stop(seconds) };
+    if let Some(reason) = reason {
+        observer.ended(&report, reason);
+    }
+    reason
+}
