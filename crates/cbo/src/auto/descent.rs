@@ -98,14 +98,16 @@ pub(super) struct Descent<'a> {
 impl<'a> Descent<'a> {
     pub fn new(desk: &'a Desk, random: Random, start: Start) -> Self {
         let dim = start.mean.len();
-        let full = Kind::Full.terms(dim);
         let most = if dim <= super::FULL_MODEL { Kind::Full } else { Kind::Diagonal };
+        // In many dimensions a model costs more than it saves.
+        let start = Start { model: start.model && dim <= super::ANY_MODEL, ..start };
+        let keep = if start.model { 2 * most.terms(dim) } else { 0 };
         Self {
             core: Core::new(start.mean.clone(), start.step, start.lambda),
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
-            keep: (2 * if most == Kind::Full { full } else { Kind::Diagonal.terms(dim) }).max(start.lambda).max(40),
+            keep: keep.max(start.lambda).max(40),
             best: (start.mean.clone(), f64::INFINITY),
             spent: 0,
             guess: None,
@@ -141,13 +143,11 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Leaves the shape of the particles on the desk: the inverse of the model's curvature where there is one, else their covariance.
+    /// Leaves the covariance of the particles on the desk.
     pub fn leave_covariance(&self) {
-        let (dim, factor) = (self.dim(), &self.core.factor);
-        let entry = |i: usize, j: usize| (0..=i.min(j)).map(|k| factor[k * dim + i] * factor[k * dim + j]).sum::<f64>();
         let square = self.core.step * self.core.step;
-        let covariance = (0..dim * dim).map(|at| square * entry(at / dim, at % dim)).collect();
-        self.desk.with(|sheet| sheet.covariance = Some(covariance));
+        let covariance = self.core.shape.covariance().map(|c| c.into_iter().map(|v| square * v).collect());
+        self.desk.with(|sheet| sheet.covariance = covariance);
     }
 
     /// Draws particles, evaluates as many as needed, and lets the core learn.
@@ -333,8 +333,8 @@ impl<'a> Descent<'a> {
                 if !(scale > 0.0 && scale.is_finite()) {
                     return;
                 }
-                let Core { mean, step, factor, .. } = &self.core;
-                let frame = Frame { mean: mean.clone(), step: *step, factor: factor.clone() };
+                let Core { mean, step, shape, .. } = &self.core;
+                let frame = Frame { mean: mean.clone(), step: *step, shape: shape.clone() };
                 Regression::new(kind, frame, zero, scale)
             }
         };
@@ -361,7 +361,7 @@ impl<'a> Descent<'a> {
         if self.core.widest() < 1e-11 {
             return Some(End::Narrow);
         }
-        if self.core.condition() > 1e14 {
+        if self.core.shape.condition() > 1e14 {
             return Some(End::Condition);
         }
         let window = 10 + (30.0 * dim / lambda).ceil() as usize;

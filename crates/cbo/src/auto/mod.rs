@@ -20,6 +20,7 @@ mod run;
 mod saved;
 mod separable;
 mod settings;
+mod shape;
 mod space;
 
 pub use notes::Phase;
@@ -36,6 +37,9 @@ use std::task::{Context, Waker};
 
 /// Up to this dimension the model has all products of coordinates.
 const FULL_MODEL: usize = 40;
+
+/// Up to this dimension there is a model at all.
+const ANY_MODEL: usize = 100;
 
 /// Evaluations of a run without a limit, for each coordinate.
 const MOST_EVALUATIONS: u64 = 10_000;
