@@ -39,6 +39,8 @@ pub(super) enum End {
 
 /// Kendall's tau from which on a model is believed.
 const GOOD: f64 = 0.85;
+/// The largest deviation of a coordinate between two walls.
+const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
 const LOCAL: f64 = 0.01;
 /// After so many failures in a row of the full model in a wide first run the function is rugged,
@@ -91,6 +93,8 @@ pub(super) struct Descent<'a> {
     /// For stagnation: an entry for each lambda evaluations.
     trail: Vec<(f64, f64)>,
     trail_spent: u64,
+    /// The inverse of the curvature.
+    inverse: Option<Vec<f64>>,
     /// Generations with a full model, and those in which it was good enough.
     pub tried: (u32, u32),
 }
@@ -119,6 +123,7 @@ impl<'a> Descent<'a> {
             bests: Vec::new(),
             trail: Vec::new(),
             trail_spent: 0,
+            inverse: None,
             tried: (0, 0),
             desk,
             random,
@@ -143,11 +148,23 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Leaves the covariance of the particles on the desk.
+    /// Leaves the inverse of the curvature on the desk, as it was when values still differed by more than rounding.
     pub fn leave_covariance(&self) {
-        let square = self.core.step * self.core.step;
-        let covariance = self.core.shape.covariance().map(|c| c.into_iter().map(|v| square * v).collect());
-        self.desk.with(|sheet| sheet.covariance = covariance);
+        self.desk.with(|sheet| sheet.covariance.clone_from(&self.inverse));
+    }
+
+    /// The inverse of the curvature: from a full model where there is one, else from the covariance of the particles, whose values are
+    /// on average half the dimension above the least in units in which it is that inverse.
+    fn inverse_curvature(&self, values: &[f64]) -> Option<Vec<f64>> {
+        let scaled = |factor: f64| move |c: Vec<f64>| c.into_iter().map(|v| factor * v).collect::<Vec<f64>>();
+        if let Some(Regression { kind: Kind::Full, frame, model: Some(model), .. }) = &self.model
+            && let Some(inverse) = frame.shape.covariance(Some(&model.curvature))
+        {
+            return Some(scaled(frame.step * frame.step)(inverse));
+        }
+        let rise = values.iter().map(|v| v - self.best.1).sum::<f64>() / values.len() as f64;
+        let factor = self.core.step * self.core.step * self.dim() as f64 / (2.0 * rise);
+        self.core.shape.covariance(None).filter(|_| factor.is_finite()).map(scaled(factor))
     }
 
     /// Draws particles, evaluates as many as needed, and lets the core learn.
@@ -187,7 +204,9 @@ impl<'a> Descent<'a> {
                     order.sort_by(|&i, &j| (predicted[i] + penalty[i]).total_cmp(&(predicted[j] + penalty[j])));
                 }
                 let done = lambda - order.len();
-                let count = (k.saturating_sub(done)).clamp(1, order.len());
+                // No fewer than a round should have, and no fewer left for the next.
+                let count = k.saturating_sub(done).max(width).min(order.len());
+                let count = if order.len() - count < width { order.len() } else { count };
                 self.evaluate(&inside, &order[..count], &mut values).await;
                 let done = done + count;
                 if done == lambda {
@@ -245,14 +264,23 @@ impl<'a> Descent<'a> {
                 self.ranges.pop_front();
             }
         }
+        // Every few generations, because it is seldom asked for.
+        let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
+        if differ && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
+            self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
+        }
         let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
         let other = ((0.1 + lambda as f64 / 4.0) as usize + 2).min(lambda - 1);
         let flat = ranked[order[0]] == ranked[order[other]];
         self.core.update(&rows, flat);
         // The particles should not be wider than the box, nor the mean far outside it.
-        let most = 0.6;
-        if self.core.widest() > most {
-            self.core.step *= most / self.core.widest();
+        let between = self.desk.with(|sheet| {
+            let deviations = self.core.deviations.iter().enumerate();
+            let walled = deviations.filter(|(k, _)| sheet.space.is_between_walls(*k)).map(|(_, deviation)| *deviation);
+            self.core.step * walled.fold(0.0, f64::max)
+        });
+        if between > WIDEST {
+            self.core.step *= WIDEST / between;
         }
         self.desk.with(|sheet| {
             for (k, m) in self.core.mean.iter_mut().enumerate() {

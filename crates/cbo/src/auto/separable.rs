@@ -59,6 +59,8 @@ pub(super) async fn is_separable(desk: &Desk, random: &mut Random) -> bool {
     true
 }
 
+/// How often a line is made three times as long where there is no wall.
+const LONGEST: usize = 30;
 /// Numbers in a round of lines.
 const ROUND_NUMBERS: usize = 1 << 22;
 
@@ -130,6 +132,23 @@ impl Sweep {
         }
         let values = desk.evaluate(&points).await;
         at.iter().zip(values).for_each(|(&u, v)| line.add(u, v));
+    }
+
+    /// Goes on beyond the ends of the line where there is no wall, as long as values fall.
+    async fn extend(&self, desk: &Desk, k: usize, line: &mut Line) {
+        let (low, high) = desk.with(|sheet| sheet.space.walls(k));
+        for _ in 0..LONGEST {
+            let (first, last) = (line.points[0].0, line.points[line.points.len() - 1].0);
+            let best = line.points[line.best()].0;
+            let beyond = if best == first && first > low {
+                (first - 2.0 * (last - first)).max(low)
+            } else if best == last && last < high {
+                (last + 2.0 * (last - first)).min(high)
+            } else {
+                return;
+            };
+            self.evaluate(desk, k, &[beyond], line).await;
+        }
     }
 
     /// Looks for the basin of the least value along coordinate `k`.
@@ -248,6 +267,7 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
                         let at: Vec<f64> =
                             [0.0, 1.0].into_iter().chain(inner).map(|t| low + t * (high - low)).collect();
                         sweep.evaluate(desk, k, &at, &mut line).await;
+                        sweep.extend(desk, k, &mut line).await;
                         sweep.explore(desk, k, &mut line, 12.min(sweep.each)).await;
                         line
                     }

@@ -1,6 +1,6 @@
 //! The shape of the particles: a root of their covariance, full or diagonal.
 
-use super::linear::{add_squares, cholesky, multiply_lower, multiply_triangular, solve_lower};
+use super::linear::{add_squares, cholesky, dot, multiply_lower, multiply_triangular, solve_lower};
 
 /// Up to this dimension all covariances are learnt.
 const FULL: usize = 100;
@@ -104,15 +104,54 @@ impl Shape {
         (high / low).powi(2)
     }
 
-    /// C, row by row, if all of it is known.
-    pub fn covariance(&self) -> Option<Vec<f64>> {
+    /// `A H^-1 A'`, row by row, for a symmetric positive definite H (the identity if it is not given). `None` where A is diagonal, since
+    /// then it does not show how coordinates act together, or where H is not positive definite.
+    pub fn covariance(&self, curvature: Option<&[f64]>) -> Option<Vec<f64>> {
         let Self::Full(factor) = self else { return None };
         let dim = factor.len().isqrt();
-        let entry = |i: usize, j: usize| (0..=i.min(j)).map(|k| factor[k * dim + i] * factor[k * dim + j]).sum();
-        Some((0..dim * dim).map(|at| entry(at / dim, at % dim)).collect())
+        let mut rows: Vec<f64> = (0..dim * dim)
+            .map(|at| if at % dim > at / dim { 0.0 } else { factor[at % dim * dim + at / dim] })
+            .collect();
+        if let Some(curvature) = curvature {
+            let mut root = curvature.to_vec();
+            if !cholesky(dim, &mut root) {
+                return None;
+            }
+            solve_lower(dim, &root, &mut rows);
+        }
+        let row = |i: usize| &rows[i * dim..(i + 1) * dim];
+        Some((0..dim * dim).map(|at| dot(row(at / dim), row(at % dim))).collect())
     }
 }
 
 fn extremes<'a>(values: impl Iterator<Item = &'a f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, 0.0), |(low, high), v| (low.min(*v), high.max(*v)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_covariance_is_the_inverse_of_the_curvature() {
+        // A = [2 0; 1 3] and H = [2 1; 1 4] with inverse [4 -1; -1 2] / 7.
+        let shape = Shape::Full(vec![2.0, 1.0, 0.0, 3.0]);
+        let found = shape.covariance(Some(&[2.0, 1.0, 1.0, 4.0])).expect("positive definite");
+        let wanted = [16.0, 2.0, 2.0, 16.0].map(|v| v / 7.0);
+        assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-14), "{found:?}");
+        assert_eq!(shape.covariance(None).expect("full"), [4.0, 2.0, 2.0, 10.0]);
+        assert_eq!(shape.covariance(Some(&[1.0, 2.0, 2.0, 1.0])), None);
+    }
+
+    #[test]
+    fn a_diagonal_shape_learns_as_the_diagonal_of_a_full_one() {
+        let (mut full, mut diagonal) = (Shape::new(2), Shape::Diagonal(vec![1.0; 2]));
+        let rows = [1.5, 0.0, 0.0, -0.5];
+        assert!(full.learn(0.7, &rows, &[0.2, -0.1]) && diagonal.learn(0.7, &rows, &[0.2, -0.1]));
+        let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
+        full.deviations(&mut a);
+        diagonal.deviations(&mut b);
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-15));
+        assert!(!diagonal.learn(0.1, &rows, &[0.0, -1.0]), "a variance below zero is refused");
+    }
 }
