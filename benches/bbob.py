@@ -68,8 +68,8 @@ def plain(f: Objective, dim: int, budget: int, seed: int) -> None:
     # A step evaluates the consensus point too. 400 particles are the default.
     particles = min(400, budget - 1)
     if particles > 0:
-        settings = {"max_evaluations": budget, "particles": particles, "threads": 1, "seed": seed}
-        cbo.minimize(f, [(LOW, HIGH)] * dim, method="cbo", **settings)
+        box = [(LOW, HIGH)] * dim
+        cbo.minimize(f, box, particles=particles, max_evaluations=budget, seed=seed, method="cbo", threads=1)
 
 
 def pycma(f: Objective, dim: int, budget: int, seed: int) -> None:
@@ -387,25 +387,30 @@ def plot(results: Results, args: argparse.Namespace, dim: int) -> None:
 
     plt.rcParams.update({"font.size": 12, "axes.spines.top": False, "axes.spines.right": False})
     most = max(args.budgets)
+    ends = []
     figure, axes = plt.subplots(figsize=(9, 5.4), dpi=100, layout="constrained")
     for solver in args.solvers:
-        found = [run for run in map(results.find, cases(args, solver, dim, most)) if run is not None]
-        if not found:
-            continue
+        wanted = cases(args, solver, dim, most)
+        found = [run for run in map(results.find, wanted) if run is not None]
         hits = sorted(hit / dim for run in found for hit in run.hits if hit <= most * dim)
         heights = [(k + 1) / (len(found) * len(TARGETS)) for k in range(len(hits))]
         end = heights[-1] if heights else 0.0
+        ends.append(end)
         look = SOLVERS[solver]
         width = 3.0 if solver == "auto" else 1.8
         label = f"{look.title}: {end:.2f}"
         axes.step([1 / dim, *hits, most], [0, *heights, end], where="post", color=look.colour, lw=width, label=label)
     axes.set(xscale="log", xlim=(1 / dim, most), ylim=(0, 1))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("evaluations / dimension")
     axes.set_ylabel("fraction of targets reached")
     first, last = args.functions[0], args.functions[-1]
     axes.set_title(f"BBOB f{first}–f{last}, d = {dim}, targets f* + 100 to f* + 1e-8", fontsize=13)
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left", frameon=False)
+    # The best solver first.
+    lines, labels = axes.get_legend_handles_labels()
+    order = sorted(range(len(ends)), key=lambda k: -ends[k])
+    axes.legend([lines[k] for k in order], [labels[k] for k in order], loc="upper left", frameon=False)
     path = results.folder / f"bbob-d{dim}.png"
     figure.savefig(path)
     plt.close(figure)
