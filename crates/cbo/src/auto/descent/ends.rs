@@ -1,0 +1,126 @@
+//! When a run is over, and why.
+
+use super::{Descent, LOCAL, median};
+use crate::auto::model::Sample;
+
+/// After so many failures in a row of the full model in a wide first run the function is rugged,
+const FAILURES: u32 = 4;
+/// which matters if so many evaluations for each coordinate are left.
+const AMPLE: f64 = 300.0;
+/// A run is over when its best values differ by so many units in the last place.
+const FLAT: f64 = 100.0;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::auto) enum End {
+    /// Values no longer differ.
+    Flat,
+    /// The particles are as close as numbers allow.
+    Narrow,
+    Condition,
+    Stagnation,
+    /// It will not reach the best value so far.
+    Race,
+    /// Different points have equal values.
+    Plateau,
+    /// The model does not hold while the particles are wide apart.
+    Rugged,
+}
+
+impl End {
+    /// The reason as a sentence without its full stop.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Flat => "its values no longer differ",
+            Self::Narrow => "its particles are as close together as numbers allow",
+            Self::Condition => "the shape of its particles is as thin as numbers allow",
+            Self::Stagnation => "it no longer improved",
+            Self::Race => "it would not have reached the best value",
+            Self::Plateau => "different points have equal values",
+            Self::Rugged => "no quadratic model holds while the particles are far apart",
+        }
+    }
+}
+
+impl Descent<'_> {
+    /// Whether the run is over.
+    pub(super) fn end(&self) -> Option<End> {
+        let (dim, lambda) = (self.dim() as f64, self.lambda as f64);
+        if self.core.widest() < 1e-11 {
+            return Some(End::Narrow);
+        }
+        if self.core.shape.condition() > 1e14 {
+            return Some(End::Condition);
+        }
+        let window = 10 + (30.0 * dim / lambda).ceil() as usize;
+        if self.bests.len() > window {
+            let last = &self.bests[self.bests.len() - window..];
+            let (low, high) = last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+            if high - low <= FLAT * f64::EPSILON * low.abs() || high.is_infinite() {
+                return Some(End::Flat);
+            }
+        }
+        if self.stagnates() {
+            return Some(End::Stagnation);
+        }
+        if self.start.race && self.is_lost() {
+            return Some(End::Race);
+        }
+        let wide = self.core.widest() > LOCAL;
+        if self.start.first && self.failures >= FAILURES && wide && self.desk.left() as f64 > AMPLE * dim {
+            return Some(End::Rugged);
+        }
+        if self.start.model && self.has_ties() {
+            return Some(End::Plateau);
+        }
+        None
+    }
+
+    fn stagnates(&self) -> bool {
+        let (dim, lambda) = (self.dim() as f64, self.lambda as f64);
+        let n = self.trail.len();
+        let window = ((120.0 + 30.0 * dim / lambda) as usize).max(n / 5);
+        if n < window {
+            return false;
+        }
+        let last = &self.trail[n - window..];
+        let part = 3 * window / 10;
+        let better = |pick: fn(&(f64, f64)) -> f64| {
+            median(last[window - part..].iter().map(pick)) < median(last[..part].iter().map(pick))
+        };
+        !better(|t| t.0) && !better(|t| t.1)
+    }
+
+    /// Whether the gains of the last generations, extrapolated, do not reach the best value of the other runs.
+    fn is_lost(&self) -> bool {
+        let n = self.bests.len();
+        let window = (n / 4).max(10);
+        if n < 3 * window || self.core.widest() > LOCAL {
+            return false;
+        }
+        let middle = |from: usize| self.bests[from..from + window].iter().copied().fold(f64::INFINITY, f64::min);
+        let (a, b, c) = (middle(n - 3 * window), middle(n - 2 * window), middle(n - window));
+        let (earlier, later) = (a - b, b - c);
+        if later >= 0.95 * earlier && later > 0.0 {
+            return false;
+        }
+        let ratio = (later / earlier).clamp(0.0, 0.95);
+        let limit = c - later.max(0.0) * ratio / (1.0 - ratio);
+        let best = self.desk.best();
+        limit - 0.5 * later.max(0.0) > best
+    }
+
+    /// Equal values among the better of the last points, at distinct places.
+    fn has_ties(&self) -> bool {
+        let n = self.points.len();
+        if n < 40 {
+            return false;
+        }
+        let mut last: Vec<&Sample> = self.points.iter().skip(n - 40).collect();
+        last.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let widest = self.core.widest();
+        let far = |a: &Sample, b: &Sample| a.point.iter().zip(&b.point).any(|(x, y)| (x - y).abs() > 0.03 * widest);
+        let tied = |t: &[&Sample]| t[0].value == t[2].value && far(t[0], t[1]) && far(t[1], t[2]) && far(t[0], t[2]);
+        last[..20].windows(3).any(tied) && self.core.widest() > 1e-6
+    }
+}
