@@ -178,6 +178,7 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
             seed = fresh_seed() if self._seed is None else self._seed
             storage.set_study_system_attr(number, _SETTINGS, json.dumps({**self._settings, "seed": seed}))
         stored: dict[str, Any] = json.loads(storage.get_study_system_attrs(number)[_SETTINGS])
+        stored.setdefault("method", "cbo")  # studies begun before there was a choice
         wanted = self._settings if self._seed is None else {**self._settings, "seed": self._seed}
         for name in sorted(stored.keys() | wanted.keys()):
             if name not in wanted and name == "seed":
@@ -192,8 +193,9 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
 
 def _settled(particles: int | None, options: dict[str, Any]) -> dict[str, Any]:
     """The settings of an optimizer, with a method."""
-    settings = options if particles is None else {"particles": particles, **options}
-    settings = checked(settings, "particles", "seed", "independent_sampler")
+    settings = checked(options, "particles", "seed", "independent_sampler")
+    if particles is not None:
+        settings = {"particles": particles, **settings}
     settle_method(settings, swarm=False)
     if not is_auto(settings):
         settings.setdefault("particles", 20)

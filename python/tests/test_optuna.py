@@ -59,6 +59,33 @@ def test_trials_are_the_points_of_an_optimizer() -> None:
         swarm.tell(points, [t.value for t in trials])
 
 
+def test_by_default_trials_are_the_points_of_the_method_auto() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1))
+    study.optimize(sphere, n_trials=61)
+    run = cbo.Optimizer(bounds=[(0, 1)] * 2, seed=1)
+    points = np.empty((0, 2))
+    while len(points) < 60:
+        asked = run.ask()
+        trials = study.trials[1 + len(points) :][: len(asked)]
+        points = np.vstack([points, asked])
+        if len(points) <= 60:
+            run.tell(asked, [t.value for t in trials])
+    found = [[t.params["x"], t.params["y"]] for t in study.trials[1:]]
+    np.testing.assert_allclose(found, 8.0 * points[:60] - 4.0, atol=1e-12)
+    assert study.best_value < 1e-3
+
+
+def test_auto_goes_on_after_trials_that_failed() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1, batch=3))
+
+    def objective(trial: Any) -> float:
+        value = sphere(trial)
+        return math.nan if trial.number in range(1, 12) else value
+
+    study.optimize(objective, n_trials=120)
+    assert study.best_value < 1e-2
+
+
 def test_it_finds_the_minimum_and_the_maximum() -> None:
     study = new_study(particles=20)
     study.optimize(sphere, n_trials=401)
@@ -253,6 +280,9 @@ def test_other_settings_than_those_of_the_study_are_refused() -> None:
     study.optimize(sphere, n_trials=3)
     study.sampler = CboSampler(particles=6, seed=1)
     with pytest.raises(ValueError, match="particles = 6: the study .* was begun with 5"):
+        study.optimize(sphere, n_trials=1)
+    study.sampler = CboSampler(seed=1)
+    with pytest.raises(ValueError, match="method = auto: the study .* was begun with cbo"):
         study.optimize(sphere, n_trials=1)
     study.sampler = CboSampler(particles=5, seed=2)
     with pytest.raises(ValueError, match="seed = 2"):
