@@ -88,7 +88,6 @@ fn a_budget_is_kept_whatever_a_round_should_have() {
 }
 
 #[test]
-#[ignore = "the solver's last points of a generation with a model are fewer than a round should have"]
 fn every_round_has_as_many_points_as_it_should() {
     for batch in [2, 3, 8, 50] {
         let config = CboConfig { batch: Some(batch), max_evaluations: Some(900), ..in_box(4, -2.0, 3.0) };
@@ -187,7 +186,6 @@ fn starts_of_every_kind() {
 }
 
 #[test]
-#[ignore = "the solver's steps are at most 0.6 of the box in which it starts, even where there are no walls"]
 fn a_start_may_be_far_away() {
     for variance in [1e-4, 1e-12] {
         let init = InitialLaw::Normal { mean: 0.0.into(), variance: variance.into() };

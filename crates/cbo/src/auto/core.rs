@@ -2,7 +2,8 @@
 //! the next m is their consensus with rank weights, C learns from their weighted second moments and s from the path of m. This is
 //! CMA-ES with negative weights (Hansen 2016, arXiv:1604.00772), with the Cholesky factor of C in place of its root.
 
-use super::linear::{add_squares, cholesky, multiply_lower, multiply_triangular, solve_lower, square};
+use super::linear::square;
+use super::shape::Shape;
 use libm::{exp, log};
 
 /// Weights and rates for a population of `lambda` in `dim` dimensions.
@@ -21,14 +22,16 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub fn new(dim: usize, lambda: usize) -> Self {
+    /// `speed` says how much faster than a full covariance the shape may learn.
+    pub fn new(dim: usize, lambda: usize, speed: f64) -> Self {
         let (d, l) = (dim as f64, lambda as f64);
         let raw: Vec<f64> = (1..=lambda).map(|i| log((l + 1.0) / 2.0) - log(i as f64)).collect();
         let (plus, minus): (Vec<f64>, Vec<f64>) = raw.iter().partition(|w| **w > 0.0);
         let sum: f64 = plus.iter().sum();
         let effective = sum * sum / plus.iter().map(|w| w * w).sum::<f64>();
-        let one = 2.0 / ((d + 1.3).powi(2) + effective);
-        let many = (1.0 - one).min(2.0 * (0.25 + effective - 2.0 + 1.0 / effective) / ((d + 2.0).powi(2) + effective));
+        let one = (speed * 2.0 / ((d + 1.3).powi(2) + effective)).min(0.5);
+        let many =
+            (1.0 - one).min(speed * 2.0 * (0.25 + effective - 2.0 + 1.0 / effective) / ((d + 2.0).powi(2) + effective));
         let minus_sum: f64 = -minus.iter().sum::<f64>();
         let minus_effective = minus_sum * minus_sum / minus.iter().map(|w| w * w).sum::<f64>().max(f64::MIN_POSITIVE);
         let negative = (1.0 + one / many)
@@ -55,8 +58,8 @@ impl Rates {
 pub(super) struct Core {
     pub mean: Vec<f64>,
     pub step: f64,
-    /// The Cholesky factor of C, by columns.
-    pub factor: Vec<f64>,
+    /// A root of C.
+    pub shape: Shape,
     /// The path of m in units of the particles' spread.
     step_path: Vec<f64>,
     /// The path of m in units of s.
@@ -65,24 +68,21 @@ pub(super) struct Core {
     pub generation: u64,
     /// Square roots of the diagonal of C.
     pub deviations: Vec<f64>,
-    /// Scratch.
-    matrix: Vec<f64>,
 }
 
 impl Core {
     pub fn new(mean: Vec<f64>, step: f64, lambda: usize) -> Self {
         let dim = mean.len();
-        let mut factor = vec![0.0; dim * dim];
-        (0..dim).for_each(|k| factor[k * dim + k] = 1.0);
+        let shape = Shape::new(dim);
+        let rates = Rates::new(dim, lambda, shape.speed());
         Self {
             step,
-            factor,
+            shape,
             step_path: vec![0.0; dim],
             path: vec![0.0; dim],
-            rates: Rates::new(dim, lambda),
+            rates,
             generation: 0,
             deviations: vec![1.0; dim],
-            matrix: vec![0.0; dim * dim],
             mean,
         }
     }
@@ -95,7 +95,7 @@ impl Core {
     pub fn points(&self, normals: &[f64], to: &mut Vec<f64>) {
         let dim = self.dim();
         to.resize(normals.len(), 0.0);
-        multiply_lower(dim, &self.factor, normals, to);
+        self.shape.multiply(normals, to);
         for point in to.chunks_exact_mut(dim) {
             point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = m + self.step * *x);
         }
@@ -107,20 +107,12 @@ impl Core {
         for point in points.chunks_exact_mut(dim) {
             point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) / self.step);
         }
-        solve_lower(dim, &self.factor, points);
+        self.shape.solve(points);
     }
 
     /// The largest deviation of a coordinate.
     pub fn widest(&self) -> f64 {
         self.step * self.deviations.iter().copied().fold(0.0, f64::max)
-    }
-
-    /// A rough lower bound of the condition number of C.
-    pub fn condition(&self) -> f64 {
-        let dim = self.dim();
-        let diagonal = (0..dim).map(|k| self.factor[k * dim + k]);
-        let (low, high) = diagonal.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
-        (high / low).powi(2)
     }
 
     /// Learns from the particles: rows of standard normals (whitened points), the best first.
@@ -134,39 +126,34 @@ impl Core {
             consensus.iter_mut().zip(z).for_each(|(c, z)| *c += w * z);
         }
         let mut moved = vec![0.0; dim];
-        multiply_lower(dim, &self.factor, &consensus, &mut moved);
+        self.shape.multiply(&consensus, &mut moved);
         self.mean.iter_mut().zip(&moved).for_each(|(m, y)| *m += self.step * y);
         // The paths.
         let keep = 1.0 - rates.step;
         let push = (rates.step * (2.0 - rates.step) * rates.effective).sqrt();
         self.step_path.iter_mut().zip(&consensus).for_each(|(p, c)| *p = keep * *p + push * c);
         let squared = square(&self.step_path);
-        let expected = d * (1.0 - keep.powf(2.0 * self.generation as f64));
+        let expected = d * (1.0 - libm::pow(keep, 2.0 * self.generation as f64));
         let steady = squared / expected < 2.0 + 4.0 / (d + 1.0);
         let push = if steady { (rates.path * (2.0 - rates.path) * rates.effective).sqrt() } else { 0.0 };
         self.path.iter_mut().zip(&moved).for_each(|(p, y)| *p = (1.0 - rates.path) * *p + push * y);
-        // The covariance: C <- L M L' with M near the identity.
+        // The covariance: C <- A M A' with M near the identity.
         let unsteady = if steady { 0.0 } else { rates.one * rates.path * (2.0 - rates.path) };
         let sum: f64 = rates.weights.iter().sum();
         let identity = 1.0 - rates.one - rates.many * sum + unsteady;
-        let mut path = self.path.clone();
-        solve_lower(dim, &self.factor, &mut path);
+        let mut rows = self.path.clone();
+        self.shape.solve(&mut rows);
+        rows.extend_from_slice(ranked);
         let weigh = |(z, w): (&[f64], &f64)| {
             let scale = if *w < 0.0 { (d / square(z).max(1e-300)).min(10.0) } else { 1.0 };
             rates.many * w * scale
         };
-        let weights: Vec<f64> = ranked.chunks_exact(dim).zip(&rates.weights).map(weigh).collect();
-        for attempt in 0..2 {
-            let count = if attempt == 0 { weights.len() } else { rates.parents };
-            self.matrix.fill(0.0);
-            let identity = if attempt == 0 { identity } else { 1.0 - rates.one - rates.many };
-            (0..dim).for_each(|k| self.matrix[k * dim + k] = identity);
-            add_squares(dim, &mut self.matrix, &path, &[rates.one]);
-            add_squares(dim, &mut self.matrix, &ranked[..count * dim], &weights[..count]);
-            if cholesky(dim, &mut self.matrix) {
-                multiply_triangular(dim, &mut self.factor, &self.matrix);
-                break;
-            }
+        let learnt = ranked.chunks_exact(dim).zip(&rates.weights).map(weigh);
+        let weights: Vec<f64> = std::iter::once(rates.one).chain(learnt).collect();
+        if !self.shape.learn(identity, &rows, &weights) {
+            // Without the negative weights it always works.
+            let count = 1 + rates.parents;
+            self.shape.learn(1.0 - rates.one - rates.many, &rows[..count * dim], &weights[..count]);
         }
         // The step size.
         let chi = d.sqrt() * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d));
@@ -175,18 +162,6 @@ impl Core {
             change = 0.2 + rates.step / rates.damping;
         }
         self.step *= exp(change);
-        self.measure();
-    }
-
-    /// The deviations of the coordinates.
-    fn measure(&mut self) {
-        let dim = self.dim();
-        self.deviations.fill(0.0);
-        for j in 0..dim {
-            for i in j..dim {
-                self.deviations[i] += self.factor[j * dim + i].powi(2);
-            }
-        }
-        self.deviations.iter_mut().for_each(|v| *v = v.sqrt());
+        self.shape.deviations(&mut self.deviations);
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum End {
 
 /// Kendall's tau from which on a model is believed.
 const GOOD: f64 = 0.85;
+/// The largest deviation of a coordinate between two walls.
+const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
 const LOCAL: f64 = 0.01;
 /// After so many failures in a row of the full model in a wide first run the function is rugged,
@@ -91,6 +93,8 @@ pub(super) struct Descent<'a> {
     /// For stagnation: an entry for each lambda evaluations.
     trail: Vec<(f64, f64)>,
     trail_spent: u64,
+    /// The inverse of the curvature.
+    inverse: Option<Vec<f64>>,
     /// Generations with a full model, and those in which it was good enough.
     pub tried: (u32, u32),
 }
@@ -98,14 +102,16 @@ pub(super) struct Descent<'a> {
 impl<'a> Descent<'a> {
     pub fn new(desk: &'a Desk, random: Random, start: Start) -> Self {
         let dim = start.mean.len();
-        let full = Kind::Full.terms(dim);
         let most = if dim <= super::FULL_MODEL { Kind::Full } else { Kind::Diagonal };
+        // In many dimensions a model costs more than it saves.
+        let start = Start { model: start.model && dim <= super::ANY_MODEL, ..start };
+        let keep = if start.model { 2 * most.terms(dim) } else { 0 };
         Self {
             core: Core::new(start.mean.clone(), start.step, start.lambda),
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
-            keep: (2 * if most == Kind::Full { full } else { Kind::Diagonal.terms(dim) }).max(start.lambda).max(40),
+            keep: keep.max(start.lambda).max(40),
             best: (start.mean.clone(), f64::INFINITY),
             spent: 0,
             guess: None,
@@ -117,6 +123,7 @@ impl<'a> Descent<'a> {
             bests: Vec::new(),
             trail: Vec::new(),
             trail_spent: 0,
+            inverse: None,
             tried: (0, 0),
             desk,
             random,
@@ -141,13 +148,23 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Leaves the shape of the particles on the desk: the inverse of the model's curvature where there is one, else their covariance.
+    /// Leaves the inverse of the curvature on the desk, as it was when values still differed by more than rounding.
     pub fn leave_covariance(&self) {
-        let (dim, factor) = (self.dim(), &self.core.factor);
-        let entry = |i: usize, j: usize| (0..=i.min(j)).map(|k| factor[k * dim + i] * factor[k * dim + j]).sum::<f64>();
-        let square = self.core.step * self.core.step;
-        let covariance = (0..dim * dim).map(|at| square * entry(at / dim, at % dim)).collect();
-        self.desk.with(|sheet| sheet.covariance = Some(covariance));
+        self.desk.with(|sheet| sheet.covariance.clone_from(&self.inverse));
+    }
+
+    /// The inverse of the curvature: from a full model where there is one, else from the covariance of the particles, whose values are
+    /// on average half the dimension above the least in units in which it is that inverse.
+    fn inverse_curvature(&self, values: &[f64]) -> Option<Vec<f64>> {
+        let scaled = |factor: f64| move |c: Vec<f64>| c.into_iter().map(|v| factor * v).collect::<Vec<f64>>();
+        if let Some(Regression { kind: Kind::Full, frame, model: Some(model), .. }) = &self.model
+            && let Some(inverse) = frame.shape.covariance(Some(&model.curvature))
+        {
+            return Some(scaled(frame.step * frame.step)(inverse));
+        }
+        let rise = values.iter().map(|v| v - self.best.1).sum::<f64>() / values.len() as f64;
+        let factor = self.core.step * self.core.step * self.dim() as f64 / (2.0 * rise);
+        self.core.shape.covariance(None).filter(|_| factor.is_finite()).map(scaled(factor))
     }
 
     /// Draws particles, evaluates as many as needed, and lets the core learn.
@@ -187,7 +204,9 @@ impl<'a> Descent<'a> {
                     order.sort_by(|&i, &j| (predicted[i] + penalty[i]).total_cmp(&(predicted[j] + penalty[j])));
                 }
                 let done = lambda - order.len();
-                let count = (k.saturating_sub(done)).clamp(1, order.len());
+                // No fewer than a round should have, and no fewer left for the next.
+                let count = k.saturating_sub(done).max(width).min(order.len());
+                let count = if order.len() - count < width { order.len() } else { count };
                 self.evaluate(&inside, &order[..count], &mut values).await;
                 let done = done + count;
                 if done == lambda {
@@ -245,14 +264,23 @@ impl<'a> Descent<'a> {
                 self.ranges.pop_front();
             }
         }
+        // Every few generations, because it is seldom asked for.
+        let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
+        if differ && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
+            self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
+        }
         let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
         let other = ((0.1 + lambda as f64 / 4.0) as usize + 2).min(lambda - 1);
         let flat = ranked[order[0]] == ranked[order[other]];
         self.core.update(&rows, flat);
         // The particles should not be wider than the box, nor the mean far outside it.
-        let most = 0.6;
-        if self.core.widest() > most {
-            self.core.step *= most / self.core.widest();
+        let between = self.desk.with(|sheet| {
+            let deviations = self.core.deviations.iter().enumerate();
+            let walled = deviations.filter(|(k, _)| sheet.space.is_between_walls(*k)).map(|(_, deviation)| *deviation);
+            self.core.step * walled.fold(0.0, f64::max)
+        });
+        if between > WIDEST {
+            self.core.step *= WIDEST / between;
         }
         self.desk.with(|sheet| {
             for (k, m) in self.core.mean.iter_mut().enumerate() {
@@ -333,8 +361,8 @@ impl<'a> Descent<'a> {
                 if !(scale > 0.0 && scale.is_finite()) {
                     return;
                 }
-                let Core { mean, step, factor, .. } = &self.core;
-                let frame = Frame { mean: mean.clone(), step: *step, factor: factor.clone() };
+                let Core { mean, step, shape, .. } = &self.core;
+                let frame = Frame { mean: mean.clone(), step: *step, shape: shape.clone() };
                 Regression::new(kind, frame, zero, scale)
             }
         };
@@ -361,7 +389,7 @@ impl<'a> Descent<'a> {
         if self.core.widest() < 1e-11 {
             return Some(End::Narrow);
         }
-        if self.core.condition() > 1e14 {
+        if self.core.shape.condition() > 1e14 {
             return Some(End::Condition);
         }
         let window = 10 + (30.0 * dim / lambda).ceil() as usize;

@@ -5,6 +5,7 @@
 
 use super::Auto;
 use super::notes::{Notes, Phase};
+use super::random::Random;
 use super::space::Space;
 use crate::config::Plan;
 use crate::method::Method;
@@ -12,6 +13,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+
+/// The first of the random sequences that fill rounds.
+const FILLERS: u64 = 1 << 23;
 
 /// The desk, shared by all phases.
 #[derive(Clone, Debug)]
@@ -64,6 +68,21 @@ impl Sheet {
     /// Whether the solver decides when to stop.
     pub fn is_open(&self) -> bool {
         self.budget == super::open_budget(self.dim())
+    }
+
+    /// Fills a round that has fewer points than it should with random ones: whoever evaluates several at once loses nothing by them.
+    pub fn fill(&mut self) {
+        let (dim, asked) = (self.dim(), self.asked.len() / self.dim());
+        if asked == 0 || asked >= self.width {
+            return;
+        }
+        let u = Random::new(self.seed, FILLERS + self.round).uniforms((self.width - asked) * dim);
+        let place = |(k, u): (usize, &f64)| {
+            let (low, high) = self.space.start[k % dim];
+            low + u * (high - low)
+        };
+        let points: Vec<f64> = u.iter().enumerate().map(place).collect();
+        self.asked.extend(points);
     }
 
     /// The points of the round that wait for their values, as many as the budget allows.

@@ -20,6 +20,7 @@ mod run;
 mod saved;
 mod separable;
 mod settings;
+mod shape;
 mod space;
 
 pub use notes::Phase;
@@ -36,6 +37,9 @@ use std::task::{Context, Waker};
 
 /// Up to this dimension the model has all products of coordinates.
 const FULL_MODEL: usize = 40;
+
+/// Up to this dimension there is a model at all.
+const ANY_MODEL: usize = 100;
 
 /// Evaluations of a run without a limit, for each coordinate.
 const MOST_EVALUATIONS: u64 = 10_000;
@@ -90,6 +94,7 @@ impl Solver {
     fn proceed(&mut self) {
         let work = self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.done = self.done || work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        self.desk.with(|sheet| sheet.fill());
         self.lay_out();
     }
 
@@ -140,7 +145,22 @@ impl Solver {
 
     /// What it saw and why it did what it did.
     pub fn sentences(&self) -> Vec<String> {
-        self.desk.with(|sheet| sheet.notes.sentences.clone())
+        let mut sentences = self.desk.with(|sheet| sheet.notes.sentences.clone());
+        let (known, times) = self.desk.with(|sheet| sheet.notes.basins);
+        if known > 1 {
+            sentences.push(format!("Runs ended in {known} different places; {times} of them where the last one did."));
+        }
+        let dim = self.desk.dim();
+        if let Some(covariance) =
+            self.desk.with(|sheet| sheet.covariance.clone()).filter(|_| dim > 1 && dim <= FULL_MODEL)
+        {
+            let values = linear::eigen(dim, &covariance).0;
+            let ratio = values[dim - 1] / values[0];
+            sentences.push(format!(
+                "Around the best point the condition number is about {ratio:.1e}, in units of the start."
+            ));
+        }
+        sentences
     }
 
     /// The phases that ended.

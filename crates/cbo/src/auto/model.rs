@@ -1,6 +1,7 @@
 //! A quadratic model of the function around the particles (lq-CMA-ES, Hansen 2019, doi:10.1145/3321707.3321842).
 
-use super::linear::{add_squares, cholesky, dot, multiply_lower, solve_lower, solve_lower_transposed, square};
+use super::linear::{add_squares, cholesky, dot, solve_lower, solve_lower_transposed, square};
+use super::shape::Shape;
 use std::collections::BTreeMap;
 
 /// A regression is begun anew when so many points for each term were added,
@@ -49,7 +50,7 @@ pub(super) struct Model {
 pub(super) struct Frame {
     pub mean: Vec<f64>,
     pub step: f64,
-    pub factor: Vec<f64>,
+    pub shape: Shape,
 }
 
 impl Frame {
@@ -59,13 +60,13 @@ impl Frame {
         for point in points.chunks_exact_mut(dim) {
             point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) / self.step);
         }
-        solve_lower(dim, &self.factor, points);
+        self.shape.solve(points);
     }
 
     /// The point with these coordinates.
     pub fn leave(&self, w: &[f64]) -> Vec<f64> {
         let mut x = vec![0.0; w.len()];
-        multiply_lower(w.len(), &self.factor, w, &mut x);
+        self.shape.multiply(w, &mut x);
         x.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = m + self.step * *x);
         x
     }
@@ -351,9 +352,7 @@ mod tests {
     }
 
     fn identity(dim: usize) -> Frame {
-        let mut factor = vec![0.0; dim * dim];
-        (0..dim).for_each(|k| factor[k * dim + k] = 1.0);
-        Frame { mean: vec![0.3; dim], step: 2.0, factor }
+        Frame { mean: vec![0.3; dim], step: 2.0, shape: Shape::new(dim) }
     }
 
     fn quadratic(x: &[f64]) -> f64 {

@@ -59,6 +59,11 @@ pub(super) async fn is_separable(desk: &Desk, random: &mut Random) -> bool {
     true
 }
 
+/// How often a line is made three times as long where there is no wall.
+const LONGEST: usize = 30;
+/// Numbers in a round of lines.
+const ROUND_NUMBERS: usize = 1 << 22;
+
 /// Points on a line through the base, in order, with their values.
 #[derive(Clone, Debug)]
 struct Line {
@@ -127,6 +132,23 @@ impl Sweep {
         }
         let values = desk.evaluate(&points).await;
         at.iter().zip(values).for_each(|(&u, v)| line.add(u, v));
+    }
+
+    /// Goes on beyond the ends of the line where there is no wall, as long as values fall.
+    async fn extend(&self, desk: &Desk, k: usize, line: &mut Line) {
+        let (low, high) = desk.with(|sheet| sheet.space.walls(k));
+        for _ in 0..LONGEST {
+            let (first, last) = (line.points[0].0, line.points[line.points.len() - 1].0);
+            let best = line.points[line.best()].0;
+            let beyond = if best == first && first > low {
+                (first - 2.0 * (last - first)).max(low)
+            } else if best == last && last < high {
+                (last + 2.0 * (last - first)).min(high)
+            } else {
+                return;
+            };
+            self.evaluate(desk, k, &[beyond], line).await;
+        }
     }
 
     /// Looks for the basin of the least value along coordinate `k`.
@@ -230,35 +252,47 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
         let each = (0.7 * left as f64 / dim as f64 - 30.0).clamp(12.0, 150.0 * factor) as usize;
         let sweep = Sweep { base: base.clone(), value, each, at_once: width.div_ceil(dim) };
         let offsets = random.uniforms(dim);
-        let lines = together((0..dim).map(|k| {
-            let (sweep, offset) = (&sweep, offsets[k]);
-            async move {
-                let (low, high) = desk.with(|sheet| sheet.space.line(k));
-                let mut line = Line { points: vec![(sweep.base[k], sweep.value)] };
-                // Not evenly spaced, because periods of the function would not be seen.
-                let inner =
-                    (0..4).map(|i| (i as f64 + 0.5 + 0.6 * (fract(offset + 0.618_033_988_75 * i as f64) - 0.5)) / 4.0);
-                let at: Vec<f64> = [0.0, 1.0].into_iter().chain(inner).map(|t| low + t * (high - low)).collect();
-                sweep.evaluate(desk, k, &at, &mut line).await;
-                sweep.explore(desk, k, &mut line, 12.min(sweep.each)).await;
-                line
-            }
-        }))
-        .await;
+        let mut lines = Vec::new();
+        for group in groups(dim, width) {
+            lines.extend(
+                together(group.map(|k| {
+                    let (sweep, offset) = (&sweep, offsets[k]);
+                    async move {
+                        let (low, high) = desk.with(|sheet| sheet.space.line(k));
+                        let mut line = Line { points: vec![(sweep.base[k], sweep.value)] };
+                        // Not evenly spaced, because periods of the function would not be seen.
+                        let inner = (0..4).map(|i| {
+                            (i as f64 + 0.5 + 0.6 * (fract(offset + 0.618_033_988_75 * i as f64) - 0.5)) / 4.0
+                        });
+                        let at: Vec<f64> =
+                            [0.0, 1.0].into_iter().chain(inner).map(|t| low + t * (high - low)).collect();
+                        sweep.evaluate(desk, k, &at, &mut line).await;
+                        sweep.extend(desk, k, &mut line).await;
+                        sweep.explore(desk, k, &mut line, 12.min(sweep.each)).await;
+                        line
+                    }
+                }))
+                .await,
+            );
+        }
         let simple = lines.iter().all(Line::is_unimodal);
-        let polished = together(lines.into_iter().enumerate().map(|(k, mut line)| {
-            let sweep = &sweep;
-            async move {
-                if !simple {
-                    sweep.explore(desk, k, &mut line, sweep.each).await;
-                }
-                sweep.polish(desk, k, &mut line, 30).await;
-                line.points[line.best()].0
-            }
-        }))
-        .await;
+        let mut composed = Vec::new();
+        for group in groups(dim, width) {
+            composed.extend(
+                together(group.map(|k| {
+                    let (sweep, mut line) = (&sweep, lines[k].clone());
+                    async move {
+                        if !simple {
+                            sweep.explore(desk, k, &mut line, sweep.each).await;
+                        }
+                        sweep.polish(desk, k, &mut line, 30).await;
+                        line.points[line.best()].0
+                    }
+                }))
+                .await,
+            );
+        }
         let mut improved = false;
-        let composed = polished;
         let new = desk.value(&composed).await;
         if new < value {
             improved = value - new > 1e-9 * value.abs().max(1e-300) || !value.is_finite();
@@ -270,6 +304,12 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
         factor *= 2.0;
     }
     false
+}
+
+/// The coordinates in groups whose lines are searched side by side: all of them, unless a round would have too many numbers.
+fn groups(dim: usize, width: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let size = (ROUND_NUMBERS / dim).max(width).max(1);
+    (0..dim).step_by(size).map(move |from| from..(from + size).min(dim))
 }
 
 fn fract(x: f64) -> f64 {

@@ -77,6 +77,11 @@ impl Space {
         &self.width
     }
 
+    /// Whether coordinate `k` has walls on both sides.
+    pub fn is_between_walls(&self, k: usize) -> bool {
+        self.walls[k].0.is_finite() && self.walls[k].1.is_finite()
+    }
+
     pub fn walls(&self, k: usize) -> (f64, f64) {
         self.walls[k]
     }
