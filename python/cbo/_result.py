@@ -125,12 +125,12 @@ class OptimizeResult(AttributeDict):
     explanation : list of str
         What the method auto saw and why it did what it did, in sentences. Empty for other methods.
     hess_inv : ndarray or None
-        From the method auto, if it has come so far: the covariance of the particles when they had converged, of
-        shape (d, d) and in the units of x. Near a smooth minimum its shape is that of the inverse of the Hessian;
-        its size is that of the particles at the end, not that of the inverse.
+        From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum, of
+        shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
+        ended before that, where the coordinates act alone, and for other methods.
     standard_errors : ndarray or None
-        The square roots of its diagonal. Like it they are known up to a common factor only: they compare
-        coordinates with each other, and are no confidence intervals.
+        The square roots of its diagonal: the standard errors of the coordinates if `fun` is a negative
+        log-likelihood (for a sum of squared residuals multiply by the square root of twice their variance).
     consensus : ndarray
         The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated, as with
         the method auto).
