@@ -72,10 +72,9 @@ def settle_batch(settings: dict[str, Any], vectorized: bool, workers: Any) -> No
     if not is_auto(settings):
         return
     batch, count = settings.get("batch"), worker_count(workers)
+    least: Any = batch
     if batch is None:
         least = _ROWS if vectorized else _CALLS if count is None else 1
-    elif isinstance(batch, (int, float, np.number)) and not isinstance(batch, bool) and batch >= 1:
-        least = batch
-    else:
+    elif isinstance(batch, bool) or not isinstance(batch, (int, float, np.number)) or not batch >= 1:
         return  # The engine refuses it by its name.
     settings["batch"] = max(least, count or 1)

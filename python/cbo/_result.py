@@ -125,8 +125,8 @@ class OptimizeResult(AttributeDict):
     explanation : list of str
         What the method auto saw and why it did what it did, in sentences. Empty for other methods.
     hess_inv : ndarray or None
-        From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum, of
-        shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
+        From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum,
+        of shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
         ended before that, where the coordinates act alone, and for other methods.
     standard_errors : ndarray or None
         The square roots of its diagonal: the standard errors of the coordinates if `fun` is a negative
@@ -189,7 +189,9 @@ class OptimizeResult(AttributeDict):
         return OptimizeResult(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draws best value and spread of the swarm over the evaluations (needs matplotlib).
+        """Draws the best value over the evaluations, with the spread of the swarm or the ends of the phases of auto.
+
+        It needs matplotlib.
 
         Parameters
         ----------

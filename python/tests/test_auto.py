@@ -209,13 +209,10 @@ def round_sizes(**options):
 
 
 def test_a_vectorized_function_gets_many_points_at_once():
-    for batch in (4, 8, 20):
-        assert np.mean(round_sizes(batch=batch)) > 0.9 * batch
     assert np.array_equal(round_sizes(), round_sizes(batch=32)) and np.median(round_sizes()) >= 32
     assert round_sizes(batch=1).min() == 1
 
 
-@pytest.mark.xfail(reason="the engine's first rounds, and some of its restarts, ask for fewer points than the batch")
 @pytest.mark.parametrize("batch", [4, 8, 20, 32])
 def test_every_round_has_as_many_points_as_wanted(batch):
     assert round_sizes(batch=batch).min() >= batch
@@ -248,11 +245,11 @@ def test_ask_and_tell_is_the_same_run(tmp_path):
     settings = {"batch": 4, "max_evaluations": 400, "seed": 5}
     whole = cbo.minimize(valleys, BOX, vectorized=True, **settings)
     assert same(finish(cbo.Optimizer(BOX, **settings)), whole)
-    # Any order, in pieces, with what failed.
+    # Any order, in pieces.
     optimizer, rng = cbo.Optimizer(BOX, **settings), np.random.default_rng(0)
     while not optimizer.done:
         x = optimizer.ask()
-        for rows in np.array_split(rng.permutation(len(x)), 3):
+        for rows in np.array_split(rng.permutation(len(x)), min(3, len(x))):
             optimizer.tell(x[rows], valleys(x[rows]))
     assert same(optimizer.result(), whole)
     with pytest.raises(RuntimeError, match=r"the run has ended \(evaluations\)"):
@@ -299,12 +296,26 @@ def test_what_it_tells_about_itself():
     assert unfinished.hess_inv is None and unfinished.standard_errors is None
 
 
-def test_the_covariance_has_the_shape_of_the_inverse_hessian():
+def test_the_inverse_hessian():
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     hessian = turn @ np.diag([1.0, 4.0, 25.0]) @ turn.T
-    result = cbo.minimize(lambda x: float(x @ hessian @ x), BOX, seed=1)
-    found, wanted = result.hess_inv / np.trace(result.hess_inv), np.linalg.inv(hessian)
-    assert np.abs(found - wanted / np.trace(wanted)).max() < 0.5
+    for factor in (1e-9, 1.0, 1e9):
+        result = cbo.minimize(lambda x, c=factor: float(c / 2 * (x - 1) @ hessian @ (x - 1)), BOX, seed=1)
+        wanted = np.linalg.inv(hessian)
+        assert np.abs(result.hess_inv * factor - wanted).max() < 0.3
+        assert np.allclose(result.standard_errors * np.sqrt(factor), np.sqrt(np.diagonal(wanted)), rtol=0.3)
+
+
+def test_pictures_mark_the_phases():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    result = cbo.minimize(valley, BOX, seed=1)
+    axes = result.plot()
+    ends = [line.get_xdata()[0] for line in axes.lines[1:]]
+    assert ends == [phase.stop for phase in result.phases]
+    assert len(cbo.minimize(valley, BOX, max_evaluations=1, seed=1).plot().lines) == 1
+    assert len(cbo.minimize(valley, BOX, particles=9, steps=3, seed=1).plot().lines) == 2
+    matplotlib.pyplot.close("all")
 
 
 def test_large_and_small_scales():

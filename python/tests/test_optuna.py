@@ -37,6 +37,11 @@ def sphere(trial: Any) -> float:
     )
 
 
+def rosenbrock(trial: Any) -> float:
+    x, y = (trial.suggest_float(name, -4.0, 4.0) for name in ("x", "y"))
+    return float((1.0 - x) ** 2 + 100.0 * (y - x * x) ** 2)
+
+
 def params(study: Any) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
@@ -61,7 +66,7 @@ def test_trials_are_the_points_of_an_optimizer() -> None:
 
 def test_by_default_trials_are_the_points_of_the_method_auto() -> None:
     study = optuna.create_study(sampler=CboSampler(seed=1))
-    study.optimize(sphere, n_trials=61)
+    study.optimize(rosenbrock, n_trials=61)
     run = cbo.Optimizer(bounds=[(0, 1)] * 2, seed=1)
     points = np.empty((0, 2))
     while len(points) < 60:
@@ -72,7 +77,14 @@ def test_by_default_trials_are_the_points_of_the_method_auto() -> None:
             run.tell(asked, [t.value for t in trials])
     found = [[t.params["x"], t.params["y"]] for t in study.trials[1:]]
     np.testing.assert_allclose(found, 8.0 * points[:60] - 4.0, atol=1e-12)
-    assert study.best_value < 1e-3
+    assert study.best_value < 1.0
+
+
+def test_auto_ends_and_begins_again() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1))
+    # The coordinates act alone, and that is soon seen.
+    study.optimize(sphere, n_trials=200)
+    assert study.best_value < 1e-9
 
 
 def test_auto_goes_on_after_trials_that_failed() -> None:
