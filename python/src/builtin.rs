@@ -6,9 +6,7 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{
-    EvalError, Grouping, Objective, Observer, Plan, Rows, SolveError, StepContext, StepReport, solve,
-};
+use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, SolveError, StepContext, StepReport, solve};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
