@@ -151,7 +151,7 @@ impl Summary {
                 Some(format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
             ),
             // Rounds are counted from 0, and the consensus point is not evaluated for its own sake.
-            None => (String::new(), format!("after {}: {}", rounds(self.steps + 1), self.message), None),
+            None => (String::new(), format!("after {}. {}", rounds(self.steps + 1), self.message), None),
         };
         let mut rows = vec![
             ("minimised", format!("{} in {} {dims}{swarm}", self.objective, self.dim)),

@@ -65,7 +65,10 @@ impl<T: Scalar> Ledger<T> {
             StopReason::Evaluations => {
                 let allowed = config.max_evaluations.unwrap_or(spent);
                 if spent == allowed {
-                    return format!("The {allowed} evaluations allowed are spent.");
+                    return match allowed {
+                        1 => "The one evaluation allowed is spent.".into(),
+                        _ => format!("The {allowed} evaluations allowed are spent."),
+                    };
                 }
                 format!("{spent} of {allowed} evaluations are spent, which leaves none for another round.")
             }

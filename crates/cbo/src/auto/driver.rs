@@ -36,7 +36,7 @@ pub(super) async fn solve(desk: Desk) {
         let mean = driver.start(1, true).await;
         let end = driver.run("polish", mean, POLISH, 1).await;
         let why = end.sentence();
-        desk.with(|sheet| sheet.notes.verdict = Some(format!("the polish from the start is over: {why}")));
+        desk.with(|sheet| sheet.notes.verdict = Some(format!("The polish from the start is over: {why}.")));
         return;
     }
     if driver.lines().await {
@@ -98,7 +98,7 @@ impl<'a> Driver<'a> {
         ));
         let done = settled && desk.with(|sheet| sheet.is_open());
         if done {
-            let verdict = "the coordinates act alone, and the last sweep over all of their lines found nothing better";
+            let verdict = "The coordinates act alone, and the last sweep over all of their lines found nothing better.";
             desk.with(|sheet| sheet.notes.verdict = Some(verdict.into()));
         }
         done
@@ -140,7 +140,7 @@ impl<'a> Driver<'a> {
             let enough = fruitless >= FRUITLESS_RUNS && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
             if enough && desk.with(|sheet| sheet.is_open()) {
                 let verdict = format!(
-                    "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point"
+                    "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point."
                 );
                 desk.with(|sheet| sheet.notes.verdict = Some(verdict));
                 return;

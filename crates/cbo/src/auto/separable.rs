@@ -90,10 +90,12 @@ impl Line {
     /// The `count` intervals that are most likely to hide something better (STEP: Swarzberg, Seront and Bersini 1994).
     fn promising(&self, count: usize, narrowest: f64) -> Vec<f64> {
         let mut values: Vec<f64> = self.points.iter().map(|p| p.1).filter(|v| v.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
-        let (Some(&least), Some(&median)) = (values.first(), values.get(values.len() / 2)) else {
+        if values.is_empty() {
             return Vec::new();
-        };
+        }
+        let middle = values.len() / 2;
+        let (below, &mut median, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+        let least = below.iter().copied().fold(median, f64::min);
         let hope = 0.01 * (median - least) + 1e-14 * least.abs() + f64::MIN_POSITIVE;
         let mut intervals: Vec<(f64, f64)> = Vec::new();
         for pair in self.points.windows(2) {
@@ -107,7 +109,9 @@ impl Line {
                 ));
             }
         }
-        intervals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if count < intervals.len() {
+            intervals.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        }
         intervals.into_iter().take(count).map(|i| i.1).collect()
     }
 }
