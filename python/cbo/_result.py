@@ -189,9 +189,9 @@ class OptimizeResult(AttributeDict):
         return OptimizeResult(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draws the best value over the evaluations, with the spread of the swarm or the ends of the phases of auto.
+        """Draws the best value over the evaluations (needs matplotlib).
 
-        It needs matplotlib.
+        With it come the ends of the phases of auto, or the spread of a swarm.
 
         Parameters
         ----------
