@@ -21,7 +21,7 @@ class Contracted:
 
 def main():
     ackley = cbo.problems.ackley(10)
-    result = cbo.minimize(ackley, callback=Contracted(), seed=0)
+    result = cbo.minimize(ackley, method="cbo", callback=Contracted(), seed=0)
     history = result.history
     for i in range(0, len(history["step"]), max(1, len(history["step"]) // 20)):
         print(

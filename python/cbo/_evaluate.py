@@ -246,6 +246,11 @@ class _Map:
         pass
 
 
+def worker_count(workers: Any) -> int | None:
+    """How many evaluations run at once; None if `workers` (a map, an executor) do not say so."""
+    return None if callable(workers) or hasattr(workers, "submit") else _check_count(workers)
+
+
 def _check_count(workers: Any) -> int:
     hint = (
         "an executor has submit; for a pool pass its map method"

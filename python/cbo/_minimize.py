@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _lib, _progress, _space
 from ._evaluate import Evaluator
+from ._method import settle_batch
 from ._options import Options, checked
 from ._result import OptimizeResult, result_of, step_of
 from ._values import convert
@@ -54,7 +55,13 @@ def minimize(
     progress: bool | Literal["force"] = False,
     **options: Unpack[Options],
 ) -> OptimizeResult:
-    """Minimises a function by a swarm of particles that agrees on where the global minimum is.
+    """Minimises a function, without derivatives and without settings.
+
+    By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by itself
+    when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_, sigma, alpha,
+    dt, diffusion, scheme, update, kick, freeze, epoch_steps, reduction, steps, time, diameter``, or a point for each
+    particle as `x0`), it is ``"cbo"``: particles that agree on where the global minimum is. The result's
+    ``method`` says which it was.
 
     Parameters
     ----------
@@ -66,27 +73,30 @@ def minimize(
         Where the swarm starts and stays, as ``scipy.optimize`` takes it. May be left out for a built-in
         problem, which has a domain, and with `x0`.
     x0 : array, optional
-        One point, around which the particles start, normal with standard deviation `spread`; or an array of
-        shape (N, d) with a point for each of N particles.
+        One point, around which the search starts, at the distance `spread`; or an array of shape (N, d) with a
+        point for each of N particles.
     args : tuple, optional
         Further arguments of `fun`.
     spread : float or array, optional
         Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds'
-        width if left out; without finite bounds it is needed.
+        width if left out; without finite bounds a swarm needs it, and the method auto takes the size of `x0`, at
+        least 1.
     particles : int, optional
-        Number of particles.
+        Number of particles of a swarm.
     max_evaluations : int, optional
-        Stop before more evaluations than this are spent. (`options` have ``steps`` and other
-        limits.)
+        Stop before more evaluations than this are spent. (`options` have other limits.)
     seed : int, optional
         Seed of everything random. Without it one is drawn and given in the result.
     vectorized : bool, optional
         Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,).
-        The points are a read-only view of the engine's memory: copy what you want to keep. (Keeping it is safe,
+        The method auto then hands out at least ``batch`` points at once, 32 if that is left out. The points
+        are a read-only view of the engine's memory: copy what you want to keep. (Keeping it is safe,
         but then the run copies.)
     workers : int, callable or executor, optional
         Where `fun` is evaluated: this many processes (-1: one per core), a map-like callable, or an object with
-        ``submit``. The result does not depend on it.
+        ``submit``. The method auto hands out at least as many points at once as there are processes, or
+        ``batch`` if that is more (8 for a map or an object with ``submit``, if it is left out). Apart from that
+        the result does not depend on it.
     timeout : float, optional
         Seconds that one evaluation by a worker may take; then it counts as failed.
     retries : int, optional
@@ -97,8 +107,8 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``method, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch, update, kick,
-        freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
+        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch,
+        update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 
     Returns
@@ -135,7 +145,7 @@ def minimize(
     >>> result.fun < 1e-6
     True
 
-    A built-in function, options of the engine, a limit:
+    A built-in function, a swarm with settings of its own, a limit:
 
     >>> ackley = cbo.problems.ackley(10)
     >>> result = cbo.minimize(ackley, particles=200, alpha="ess:0.1", max_evaluations=20_000, seed=1)
@@ -151,10 +161,11 @@ def minimize(
     problem = fun if isinstance(fun, _lib.Problem) else None
     settings = run_settings(options, particles, max_evaluations, seed)
     dim = _space.settle(problem, bounds, x0, spread, settings)
+    settle_batch(settings, bool(vectorized) and problem is None, workers)
     _lib.check(dim, settings)
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     line = _progress.wanted(progress)
-    listeners: Any = {"callback": _told(callback, settings["seed"]), "progress": line}
+    listeners: Any = {"callback": _told(callback, settings), "progress": line}
     place, lost = None, 0
     elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
     try:
@@ -181,12 +192,12 @@ def minimize(
     except KeyboardInterrupt as interrupt:
         found = getattr(interrupt, "result", None)
         if isinstance(found, dict):
-            interrupt.result = result_of(found, settings["seed"])  # type: ignore[attr-defined]
+            interrupt.result = result_of(found, settings)  # type: ignore[attr-defined]
         raise
     finally:
         if line is not None:
             line.close()
-    result = result_of(raw, settings["seed"])
+    result = result_of(raw, settings)
     if lost:
         result["message"] += f"; {lost} evaluations were lost to workers that died or took too long"
     return result
@@ -210,14 +221,14 @@ def _own_points(place: Evaluator) -> Callable[[NDArray[Any]], NDArray[np.float64
 
 
 def _told(
-    callback: Callable[[OptimizeResult], Any] | None, seed: int
+    callback: Callable[[OptimizeResult], Any] | None, settings: dict[str, Any]
 ) -> Callable[[dict[str, Any]], bool] | None:
     if callback is None:
         return None
 
     def told(raw: dict[str, Any]) -> bool:
         try:
-            answer = callback(step_of(raw, seed))
+            answer = callback(step_of(raw, settings))
         except StopIteration:
             return True
         return answer is not None and bool(answer)

@@ -24,7 +24,8 @@ class Optimizer:
     """A run that asks for points and is told their values.
 
     It goes through the same steps as `cbo.minimize` with the same settings, seed and values. The consensus
-    point itself is never asked for, so ``consensus_fun`` of the result is NaN.
+    point itself is never asked for, so ``consensus_fun`` of the result is NaN. With the method auto ``batch``
+    says how many points each `ask` gives at least, while the evaluations last: one if it is left out.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class Optimizer:
     --------
     >>> import numpy as np
     >>> import cbo
-    >>> optimizer = cbo.Optimizer(bounds=[(-5, 5)] * 2, particles=100, seed=1)
+    >>> optimizer = cbo.Optimizer(bounds=[(-5, 5)] * 2, batch=10, seed=1)
     >>> while not optimizer.done:
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, np.sum((x - 1) ** 2, axis=1))
@@ -218,7 +219,7 @@ class Optimizer:
         if self._earlier:
             history = raw["history"]
             raw["history"] = {key: np.concatenate([self._earlier[key], history[key]]) for key in history}
-        return result_of(raw, self._settings["seed"])
+        return result_of(raw, self._settings)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole state to a file, from which `load` continues bit for bit.

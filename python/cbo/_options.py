@@ -17,7 +17,11 @@ class Options(TypedDict, total=False):
     """
 
     method: str
-    """Dynamics: ``"cbo"``, or ``"memory[:NAME=VALUE,...]"``, particles that remember their best points."""
+    """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
+    particles that remember their best points. If it is left out: auto, or cbo where a setting of its dynamics is
+    given."""
+    local: bool
+    """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str
@@ -33,7 +37,8 @@ class Options(TypedDict, total=False):
     init: str
     """Where particles start, if x0 does not say it: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``."""
     batch: int | None
-    """Particles evaluated in a step, a divisor of their number; all if ``None``."""
+    """Method auto: points that each round of evaluations should have at least. Others: particles evaluated in a
+    step, a divisor of their number; all if ``None``."""
     update: Literal["full", "partial"]
     """Which particles move when ``batch`` is given."""
     kick: float | None

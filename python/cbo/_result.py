@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Why a run ended: scipy's status (0 is success), and a sentence.
+# Why a run ended: scipy's status (0 is success), and a sentence where the engine has none.
 _ENDINGS: dict[str, tuple[int, str]] = {
     "target": (0, "The target value is reached."),
     "diameter": (0, "The swarm has contracted."),
     "stagnation": (0, "The best value no longer improves."),
+    "converged": (0, "Nothing more is to be gained."),
     "steps": (1, "All steps are done."),
     "evaluations": (1, "The evaluations allowed are spent."),
     "seconds": (1, "The time allowed is up."),
@@ -22,6 +23,9 @@ _ENDINGS: dict[str, tuple[int, str]] = {
     "": (3, "The run is not over."),
     "observer": (99, "The callback stopped the run."),
 }
+
+# Endings of which the engine does not know.
+_OUTSIDE = ("interrupt", "", "observer")
 
 
 class AttributeDict(dict[str, Any]):
@@ -62,9 +66,33 @@ def _shown(value: Any, indent: int) -> str:
     if isinstance(value, np.ndarray):
         with np.printoptions(precision=4, threshold=12, linewidth=100 - indent):
             return str(value).replace("\n", "\n" + " " * indent)
+    if isinstance(value, list) and value:
+        return f"list of {len(value)}"
     if isinstance(value, dict) and not isinstance(value, AttributeDict):
         return "{" + ", ".join(map(str, value)) + "}"
     return f"{value:.10g}" if isinstance(value, float) else str(value).replace("\n", "\n" + " " * indent)
+
+
+class Phase(AttributeDict):
+    """A phase of a run of the method auto. Every entry is an attribute and a key.
+
+    Attributes
+    ----------
+    name : str
+        What it was, in one or two words.
+    start, stop : int
+        The evaluations before and after it.
+    best : float
+        The best value of the whole run at its end.
+    end : str
+        Why it ended.
+    """
+
+    name: str
+    start: int
+    stop: int
+    best: float
+    end: str
 
 
 class OptimizeResult(AttributeDict):
@@ -79,20 +107,36 @@ class OptimizeResult(AttributeDict):
     nfev, nit : int
         Evaluations and steps.
     success : bool
-        Whether the run ended because the swarm contracted, a target was reached or the best value no longer
-        improved, and not because something (steps, evaluations, time) ran out.
+        Whether the run ended because it was done (it converged, the swarm contracted, a target was reached, the
+        best value no longer improved), and not because something (steps, evaluations, time) ran out.
     status : int
         0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 99 stopped by the callback.
     message : str
-        The same in words.
+        Why the run ended, in a sentence.
     stop : str
-        Why the run ended: ``target``, ``diameter``, ``stagnation``, ``steps``, ``evaluations``, ``seconds``,
-        ``observer`` (the callback) or ``interrupt``; empty while it is running.
+        The same in a word: ``converged`` (the method auto has nothing more to gain), ``target``, ``diameter``,
+        ``stagnation``, ``steps``, ``evaluations``, ``seconds``, ``observer`` (the callback) or ``interrupt``;
+        empty while it is running.
+    method : str
+        The method that was used.
+    phases : list of Phase
+        What the method auto did, phase by phase: ``name``, ``start`` and ``stop`` in evaluations, the ``best``
+        value at its end, and why it came to its ``end``. Empty for other methods.
+    explanation : list of str
+        What the method auto saw and why it did what it did, in sentences. Empty for other methods.
+    hess_inv : ndarray or None
+        From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum,
+        of shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
+        ended before that, where the coordinates act alone, and for other methods.
+    standard_errors : ndarray or None
+        The square roots of its diagonal: the standard errors of the coordinates if `fun` is a negative
+        log-likelihood (for a sum of squared residuals multiply by the square root of twice their variance).
     consensus : ndarray
-        The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated).
+        The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated, as with
+        the method auto).
     population, population_energies : ndarray
-        The swarm at the end, one particle per row (read-only), and the energies; NaN for particles that the
-        last step did not evaluate.
+        The swarm at the end (or the points of the last round), one particle per row (read-only), and the
+        energies; NaN for particles that the last step did not evaluate.
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
         dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
@@ -111,7 +155,7 @@ class OptimizeResult(AttributeDict):
     >>> import cbo
     >>> result = cbo.minimize(lambda x: (x[0] - 1) ** 2, bounds=[(-3, 3)], seed=1)
     >>> result.success, result["stop"], round(float(result.x[0]), 3)
-    (True, 'diameter', 1.0)
+    (True, 'converged', 1.0)
     """
 
     x: NDArray[np.float64]
@@ -122,6 +166,11 @@ class OptimizeResult(AttributeDict):
     status: int
     message: str
     stop: str
+    method: str
+    phases: list[Phase]
+    explanation: list[str]
+    hess_inv: NDArray[np.float64] | None
+    standard_errors: NDArray[np.float64] | None
     consensus: NDArray[np.float64]
     consensus_fun: float
     population: NDArray[Any]
@@ -140,7 +189,9 @@ class OptimizeResult(AttributeDict):
         return OptimizeResult(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draws best value and spread of the swarm over the evaluations (needs matplotlib).
+        """Draws the best value over the evaluations (needs matplotlib).
+
+        With it come the ends of the phases of auto, or the spread of a swarm.
 
         Parameters
         ----------
@@ -155,13 +206,29 @@ class OptimizeResult(AttributeDict):
 _FIRST = ("message", "success", "status", "stop", "fun", "x", "nit", "nfev")
 
 
-def result_of(raw: dict[str, Any], seed: int) -> OptimizeResult:
+def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
     """The result from what the engine reports."""
     status, message = _ENDINGS[raw["stop"]]
-    entries = {**raw, "success": status == 0, "status": status, "message": message, "seed": seed}
+    if raw["message"] and raw["stop"] not in _OUTSIDE:
+        message = raw["message"]
+    shape = raw["hess_inv"]
+    entries = {
+        **raw,
+        "success": status == 0,
+        "status": status,
+        "message": message,
+        "phases": [Phase(phase) for phase in raw["phases"]],
+        "standard_errors": None if shape is None else np.sqrt(np.diagonal(shape)),
+        **_origin(settings),
+    }
     return OptimizeResult({name: entries.pop(name) for name in _FIRST} | entries)
 
 
-def step_of(raw: dict[str, Any], seed: int) -> OptimizeResult:
+def step_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
     """The result so far, for a callback."""
-    return OptimizeResult(raw | {"seed": seed})
+    return OptimizeResult(raw | _origin(settings))
+
+
+def _origin(settings: dict[str, Any]) -> dict[str, Any]:
+    # Optimizers that were saved before there was a choice have no method.
+    return {"seed": settings["seed"], "method": settings.get("method", "cbo")}

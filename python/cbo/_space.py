@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._lib import Problem
+from ._method import is_auto, settle_method
 
 Array = NDArray[np.float64]
 
@@ -66,13 +67,16 @@ def read_bounds(bounds: Any, dim: int | None) -> Array:
     return np.ascontiguousarray(pairs)
 
 
-def _spread(spread: Any, bounds: Array | None, dim: int) -> Array:
+def _spread(spread: Any, bounds: Array | None, dim: int, auto: bool) -> Array:
     if spread is None:
-        if bounds is None or not np.isfinite(bounds).all():
+        width: Array = np.full(dim, np.inf) if bounds is None else bounds[:, 1] - bounds[:, 0]
+        if auto:
+            # Where there is none, the method takes the size of the point.
+            return np.where(np.isfinite(width), width / 4, 0.0)
+        if not np.isfinite(width).all():
             raise ValueError(
                 "spread is missing: one point x0 without finite bounds needs the distance to search around it"
             )
-        width: Array = bounds[:, 1] - bounds[:, 0]
         return width / 4
     widths = numbers("spread", spread)
     if widths.shape not in ((), (dim,)):
@@ -96,11 +100,11 @@ def _start(x0: Array, spread: Any, bounds: Array | None, settings: dict[str, Any
             raise ValueError(f"x0[{place}] = {x0[at]:g} lies outside its bounds ({low:g}, {high:g})")
     if x0.ndim == 1:
         settings["init_mean"] = x0
-        settings["init_variance"] = _spread(spread, bounds, len(x0)) ** 2
+        settings["init_variance"] = _spread(spread, bounds, len(x0), is_auto(settings)) ** 2
         return
     if spread is not None:
         raise ValueError("spread goes with one point x0; an array of points is the swarm itself")
-    if settings.setdefault("particles", len(x0)) != len(x0):
+    if not is_auto(settings) and settings.setdefault("particles", len(x0)) != len(x0):
         raise ValueError(f"particles = {settings['particles']}: x0 has {len(x0)} points; leave particles out")
     settings["init_points"] = np.ascontiguousarray(x0)
 
@@ -112,7 +116,7 @@ def settle(
     spread: Any,
     settings: dict[str, Any],
 ) -> int:
-    """Adds bounds and start to ``settings``, and returns the dimension."""
+    """Adds method, bounds and start to ``settings``, and returns the dimension."""
     start = None
     if x0 is not None:
         start = np.atleast_1d(numbers("x0", x0))
@@ -122,6 +126,7 @@ def settle(
             raise ValueError("init and x0 both say where the particles start; give one of them")
     elif spread is not None:
         raise ValueError("spread is given without the point x0 that it belongs to")
+    settle_method(settings, swarm=start is not None and start.ndim == 2)
     dim: int | None = start.shape[-1] if start is not None else None
     if problem is not None:
         if dim is not None and dim != problem.dim:

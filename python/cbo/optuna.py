@@ -27,7 +27,9 @@ from optuna.study import Study, StudyDirection  # type: ignore[import-not-found,
 from optuna.trial import FrozenTrial, TrialState  # type: ignore[import-not-found,unused-ignore]
 
 from . import _lib
+from ._method import is_auto, settle_method
 from ._optimizer import Optimizer
+from ._options import checked
 from ._optuna_space import described, is_number, parameter
 from ._space import fresh_seed
 
@@ -38,22 +40,25 @@ _POINT = "cbo:point"
 
 
 class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
-    """Samples the numbers of a trial from a swarm of particles.
+    """Samples the numbers of a trial by the method auto, or from a swarm of particles.
 
-    Trials are the particles of a `cbo.Optimizer`, one generation of ``particles`` trials after the other.
-    When the swarm has contracted, or when a whole generation failed, a fresh swarm starts.
+    Trials are the points of a `cbo.Optimizer`, one generation after the other. By default it has the method
+    auto, which needs no settings. With ``particles`` or another setting of the dynamics it is a swarm of the
+    method cbo; when that has contracted, or when a whole generation failed, a fresh swarm starts.
 
     Parameters
     ----------
     particles : int, optional
-        Trials of a generation, 20 by default; fewer may do better in short studies.
+        Trials of a generation of a swarm: 20 if another setting of the dynamics is given and this is not. Fewer
+        may do better in short studies.
     seed : int, optional
         Seed of the swarm and of the independent sampler.
     independent_sampler : optuna.samplers.BaseSampler, optional
         For what is not a coordinate of the swarm: categorical parameters, parameters that only some trials
         have, and all parameters until a first trial has shown which there are. ``RandomSampler`` by default.
     **options
-        Settings of the engine, as for `cbo.minimize`: ``sigma``, ``alpha`` and so on.
+        Settings of the engine, as for `cbo.minimize`: ``sigma``, ``alpha`` and so on. ``batch`` is the least
+        number of trials that the method auto asks for at once: as many as run at once (``n_jobs``) do well.
 
     Notes
     -----
@@ -77,7 +82,7 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
     ...     rate = trial.suggest_float("rate", 1e-5, 1e-1, log=True)
     ...     layers = trial.suggest_int("layers", 1, 8)
     ...     return (layers - 3) ** 2 + abs(rate - 1e-3)
-    >>> study = optuna.create_study(sampler=cbo.optuna.CboSampler(particles=10, seed=1))
+    >>> study = optuna.create_study(sampler=cbo.optuna.CboSampler(seed=1))
     >>> study.optimize(objective, n_trials=150)
     >>> study.best_params["layers"]
     3
@@ -86,12 +91,12 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
     def __init__(
         self,
         *,
-        particles: int = 20,
+        particles: int | None = None,
         seed: int | None = None,
         independent_sampler: BaseSampler | None = None,
         **options: Any,
     ) -> None:
-        self._settings: dict[str, Any] = {"particles": particles, **options}
+        self._settings: dict[str, Any] = _settled(particles, options)
         self._seed = seed
         self._independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._search_space = IntersectionSearchSpace()
@@ -173,6 +178,7 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
             seed = fresh_seed() if self._seed is None else self._seed
             storage.set_study_system_attr(number, _SETTINGS, json.dumps({**self._settings, "seed": seed}))
         stored: dict[str, Any] = json.loads(storage.get_study_system_attrs(number)[_SETTINGS])
+        stored.setdefault("method", "cbo")  # studies begun before there was a choice
         wanted = self._settings if self._seed is None else {**self._settings, "seed": self._seed}
         for name in sorted(stored.keys() | wanted.keys()):
             if name not in wanted and name == "seed":
@@ -183,6 +189,17 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
                     f"{stored.get(name)}; use the same, or begin a new study"
                 )
         return stored
+
+
+def _settled(particles: int | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The settings of an optimizer, with a method."""
+    settings = checked(options, "particles", "seed", "independent_sampler")
+    if particles is not None:
+        settings = {"particles": particles, **settings}
+    settle_method(settings, swarm=False)
+    if not is_auto(settings):
+        settings.setdefault("particles", 20)
+    return settings
 
 
 def _choose(taken: dict[int, list[FrozenTrial]], count: int) -> int:
@@ -225,11 +242,16 @@ class _Swarm:
 
     def _tell(self, values: NDArray[np.float64]) -> None:
         self.generation += 1
-        if np.isfinite(values).any():
-            self._optimizer.tell(self.points, values)
-            if not self._optimizer.done:
-                self.points = self._optimizer.ask()
-                return
+        # A swarm cannot continue where no particle has a value; the method auto can.
+        if is_auto(self._settings) or np.isfinite(values).any():
+            try:
+                self._optimizer.tell(self.points, values)
+            except _lib.NoFiniteEnergy:
+                pass  # not one value in a whole run of the method auto
+            else:
+                if not self._optimizer.done:
+                    self.points = self._optimizer.ask()
+                    return
         self._seed += 1
         self._begin()
 

@@ -46,7 +46,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
-    """Draws the best value and the spread of the swarm over the evaluations.
+    """Draws the best value over the evaluations, with the spread of the swarm, or the ends of the phases of auto.
 
     The axis is logarithmic if no value is negative.
 
@@ -64,7 +64,13 @@ def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
     axes = _axes(ax)
     evaluations, best, spread = (result.history[key] for key in ("evaluations", "best", "spread"))
     axes.plot(evaluations, best, color=_BLUE, label="best value")
-    axes.plot(evaluations, spread, color=_ORANGE, linestyle="--", label="spread of the swarm")
+    if result.phases:
+        # The points of a round are no swarm.
+        for number, phase in enumerate(result.phases):
+            label = "end of a phase" if number == 0 else None
+            axes.axvline(phase.stop, color=_ORANGE, linestyle=":", linewidth=0.8, label=label)
+    elif result.method.split(":")[0] != "auto":
+        axes.plot(evaluations, spread, color=_ORANGE, linestyle="--", label="spread of the swarm")
     # A best value of exactly 0 has no place there; the line ends before it.
     if len(best) and (best >= 0).all() and (best > 0).any():
         axes.set_yscale("log", nonpositive="mask")

@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> import cbo
 >>> from scipy.optimize import minimize, rosen
->>> options = {"maxiter": 300, "seed": 1}
+>>> options = {"maxfev": 2000, "seed": 1}
 >>> result = minimize(rosen, [0.5, 0.5], method=cbo.scipy.method, bounds=[(-2, 2)] * 2, options=options)
 >>> bool(np.allclose(result.x, [1, 1], atol=0.01))
 True
@@ -49,27 +49,30 @@ def method(
     Parameters
     ----------
     fun, x0, args
-        As for ``scipy.optimize.minimize``. The swarm starts around `x0`, see `spread`.
+        As for ``scipy.optimize.minimize``. The search starts around `x0`, see `spread`.
     jac, hess, hessp
         Not used, since no derivative is; a RuntimeWarning says so, as with ``"Nelder-Mead"``.
     bounds : sequence of (low, high) or scipy.optimize.Bounds, optional
-        Where the swarm stays.
+        Where the search stays.
     constraints
         Refused: bounds are the only constraints that can be honoured.
     callback : callable, optional
         ``callback(xk)`` with the best point after each step, or, if its only parameter has that name,
         ``callback(intermediate_result=...)``. StopIteration ends the run.
     tol : float, optional
-        End when the swarm is smaller than this, in the maximum norm (option ``diameter``).
+        End when the swarm is smaller than this, in the maximum norm (option ``diameter``). This is a setting
+        of a swarm, and so means the method cbo.
     maxiter, maxfev : int, optional
-        Most steps and most evaluations (options ``steps`` and ``max_evaluations``).
+        Most steps and most evaluations (options ``steps`` and ``max_evaluations``). The first is a setting of a
+        swarm, and so means the method cbo; prefer the second.
     disp : bool, optional
         Print a summary at the end.
     spread : float or array, optional
-        Standard deviation of the particles around `x0`. If left out, a quarter of the width of the bounds,
+        Standard deviation of the start around `x0`. If left out, a quarter of the width of the bounds,
         and 1 for a coordinate without finite bounds.
     **options
-        Keywords of `cbo.minimize`: ``particles``, ``seed``, ``workers``, ``sigma`` and so on.
+        Keywords of `cbo.minimize`: ``seed``, ``workers``, ``local``, ``particles``, ``sigma`` and so on. Its
+        ``method`` goes here too.
 
     Returns
     -------
@@ -82,9 +85,9 @@ def method(
     >>> from scipy.optimize import minimize
     >>> def fun(x):
     ...     return (x[0] - 3) ** 2
-    >>> result = minimize(fun, [0.0], method=cbo.scipy.method, tol=1e-8, options={"seed": 1})
-    >>> round(float(result.x[0]), 4), result.message
-    (3.0, 'The swarm has contracted.')
+    >>> result = minimize(fun, [0.0], method=cbo.scipy.method, options={"seed": 1, "maxfev": 200})
+    >>> round(float(result.x[0]), 4), result.method
+    (3.0, 'auto')
     """
     if not _none_given(constraints):
         raise ValueError(

@@ -25,7 +25,7 @@ def minimize(
     callback: Callable[[OptimizeResult], Any] | None = None,
     **options: Any,
 ) -> OptimizeResult:
-    """Trains a module by a swarm of copies of its parameters; the best ones are left in it.
+    """Trains a module by trying many values of its parameters; the best ones are left in it.
 
     No gradient is computed: the loss need not be differentiable, and the module may hold anything.
 
@@ -36,18 +36,18 @@ def minimize(
         end, even after an exception or Ctrl-C, they are the best ones found, or the first ones if nothing was
         found.
     loss : callable
-        ``loss(module) -> float`` or a tensor of one number. Called without gradients, once for each particle
-        and step. Buffers (the running statistics of batch normalisation) are not touched here: call
-        ``module.eval()`` first, or the data that one particle saw change the loss of the next.
+        ``loss(module) -> float`` or a tensor of one number. Called without gradients, once for each
+        evaluation. Buffers (the running statistics of batch normalisation) are not touched here: call
+        ``module.eval()`` first, or the data that one evaluation saw change the loss of the next.
     spread : float or array, optional
-        Standard deviation of the particles around the parameters that the module has.
+        Standard deviation of the start around the parameters that the module has.
     trainable_only : bool, optional
         Leave parameters with ``requires_grad=False`` as they are.
     callback : callable, optional
         As for `cbo.minimize`.
     **options
-        Keywords of `cbo.minimize`: ``particles``, ``steps``, ``seed``, ``bounds`` and so on, except ``x0``
-        and those that say how a function is called (``args``, ``vectorized``, ``workers``, ``timeout``,
+        Keywords of `cbo.minimize`: ``max_evaluations``, ``particles``, ``seed``, ``bounds`` and so on, except
+        ``x0`` and those that say how a function is called (``args``, ``vectorized``, ``workers``, ``timeout``,
         ``retries``).
 
     Returns

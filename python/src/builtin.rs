@@ -6,9 +6,7 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{
-    EvalError, Grouping, Objective, Observer, Plan, Rows, RunReport, SolveError, StepContext, StepReport, solve,
-};
+use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, SolveError, StepContext, StepReport, solve};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -176,10 +174,9 @@ where
         watch.finish(report);
     }
     let stop = report.as_ref().map_or("observer", |report| report.stop().name());
-    let population = report.map(RunReport::into_population);
-    let Some((error, _)) = failure else { return watch.result(py, stop, population) };
+    let Some((error, _)) = failure else { return watch.result(py, stop, report) };
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        error.value(py).setattr("result", watch.result(py, "interrupt", population)?)?;
+        error.value(py).setattr("result", watch.result(py, "interrupt", report)?)?;
     }
     Err(error)
 }

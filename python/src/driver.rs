@@ -82,10 +82,10 @@ fn run<'py, T: Number>(
     let mut run = py.detach(|| AskTell::<T>::new(plan, plan.dim())).map_err(|e| errors::of_run(&e))?;
     let outcome = follow(py, &mut run, &mut function, &mut listeners, &mut watch);
     match outcome {
-        Ok((stop, report)) => watch.result(py, stop.name(), Some(report.into_population())),
+        Ok((stop, report)) => watch.result(py, stop.name(), Some(report)),
         Err(Ended { error, kept }) => {
             if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                let result = watch.result(py, "interrupt", Some(run.report().into_population()))?;
+                let result = watch.result(py, "interrupt", Some(run.report()))?;
                 error.value(py).setattr("result", result)?;
             }
             if kept {
@@ -145,9 +145,13 @@ fn follow<'py, T: Number>(
             break reason;
         }
     };
-    // The engine's own loop ends with the consensus point too.
-    let value = function.energy(run.step(), &run.consensus())?.to_f64();
-    let report = run.report_with_consensus(value);
+    // The engine's own loop ends with the consensus point too, except that of the method auto.
+    let report = if run.plan().config().method.is_auto() {
+        run.report()
+    } else {
+        let value = function.energy(run.step(), &run.consensus())?.to_f64();
+        run.report_with_consensus(value)
+    };
     watch.finish(&report);
     Ok((stop, report))
 }

@@ -49,7 +49,7 @@ struct Summary<T> {
 impl<T: Number> Summary<T> {
     fn dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let stop = self.stop.map_or("", StopReason::name);
-        self.watch.result(py, stop, Some(self.report.into_population()))
+        self.watch.result(py, stop, Some(self.report))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::settings::Number;
 use crate::view;
-use cbo::{Ensemble, History, Observer, RunReport, StepReport};
+use cbo::{History, Observer, Phase, RunReport, StepReport};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::ops::ControlFlow;
 
 /// Steps that a history keeps at most.
@@ -93,21 +93,27 @@ impl Watch {
         (last.alpha, last.sigma) = (report.alpha(), report.sigma());
     }
 
-    /// The run as a dictionary; the population only where there is one.
+    /// The run as a dictionary; what only a report has, where there is one.
     pub fn result<'py, T: Number>(
         &self,
         py: Python<'py>,
         stop: &str,
-        population: Option<(Ensemble<T>, Vec<T>)>,
+        report: Option<RunReport<T>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let dict = self.last.dict(py)?;
+        let (dict, dim) = (self.last.dict(py)?, self.last.x.len());
         dict.set_item("stop", stop)?;
-        if let Some((ensemble, energies)) = population {
+        dict.set_item("message", report.as_ref().map_or("", |report| report.message()))?;
+        dict.set_item("phases", phases(py, report.as_ref().map_or(&[], |report| report.phases()))?)?;
+        dict.set_item("explanation", report.as_ref().map_or(&[][..], |report| report.explanation()))?;
+        let covariance = report.as_ref().and_then(|report| report.covariance());
+        let square = covariance.map(|rows| PyArray1::from_slice(py, rows).reshape([dim, dim])).transpose()?;
+        dict.set_item("hess_inv", square)?;
+        if let Some((ensemble, energies)) = report.map(RunReport::into_population) {
             dict.set_item("population_energies", scattered(py, ensemble.len(), &energies, &self.evaluated))?;
             dict.set_item("population", view::of_ensemble(py, ensemble)?)?;
         } else {
             dict.set_item("population_energies", PyArray1::<T>::zeros(py, 0, false))?;
-            dict.set_item("population", PyArray2::<T>::zeros(py, [0, self.last.x.len()], false))?;
+            dict.set_item("population", PyArray2::<T>::zeros(py, [0, dim], false))?;
         }
         dict.set_item("history", self.history_dict(py)?)?;
         Ok(dict)
@@ -212,6 +218,21 @@ impl<T: Number> Moment<T> {
         dict.set_item("population_energies", energies)?;
         Ok(dict)
     }
+}
+
+/// Phases as dictionaries.
+fn phases<'py>(py: Python<'py>, phases: &[Phase]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for phase in phases {
+        let dict = PyDict::new(py);
+        dict.set_item("name", &phase.name)?;
+        dict.set_item("start", phase.from)?;
+        dict.set_item("stop", phase.to)?;
+        dict.set_item("best", phase.best)?;
+        dict.set_item("end", &phase.end)?;
+        list.append(dict)?;
+    }
+    Ok(list)
 }
 
 /// A number of a record.

@@ -24,7 +24,7 @@ WRONG = [
     ({"xyzzy": 3}, TypeError, "unknown keyword 'xyzzy'; the options are alpha, "),
     ({"lambda_": 1, "lambda": 1}, TypeError, "lambda is given twice"),
     ({"lambda": 0}, ValueError, "lambda_ = 0: must be a positive finite number"),
-    ({"max_evaluations": 3}, ValueError, "max_evaluations = 3: contradicts the first step"),
+    ({"method": "cbo", "max_evaluations": 3}, ValueError, "max_evaluations = 3: contradicts the first step"),
     ({"seed": -1}, ValueError, "seed = -1: must be a whole number that is zero or positive"),
     ({"seed": "a"}, TypeError, "seed = 'a': must be a whole number"),
     ({"threads": 5000}, ValueError, "threads = 5000: at most 1024"),
@@ -36,7 +36,7 @@ WRONG = [
     ({"freeze": "minimiser"}, ValueError, "freeze = 'minimiser': give a point, or"),
     ({"init": "norm"}, ValueError, "init = 'norm': an initial law is"),
     ({"reduction": "3"}, ValueError, "reduction = '3': a reduction is on, off or STRENGTH,LEAST"),
-    ({"batch": 7}, ValueError, "batch = 7: must divide the number of particles, 400"),
+    ({"method": "cbo", "batch": 7}, ValueError, "batch = 7: must divide the number of particles, 400"),
     ({"strict": 3}, TypeError, "strict = 3: must be True or False"),
     ({"steps": 10, "time": 3.0}, ValueError, "steps = 10: contradicts time = 3"),
     ({"epoch_steps": 0}, ValueError, "epoch_steps = 0: must be at least 1"),
@@ -140,7 +140,7 @@ def test_what_a_function_returns(answer, kind, sentence):
 )
 def test_what_a_vectorized_function_returns(answer, kind, sentence):
     with pytest.raises(kind) as caught:
-        cbo.minimize(answer, BOX, vectorized=True)
+        cbo.minimize(answer, BOX, method="cbo", vectorized=True)
     assert str(caught.value).startswith(sentence)
 
 

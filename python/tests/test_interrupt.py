@@ -28,13 +28,22 @@ def slow(x):
 box = [(-5.0, 5.0)] * 10
 runs = {
     "built-in": lambda: cbo.minimize(cbo.problems.rastrigin(10), steps=10**9, seed=1),
-    "built-in, large": lambda: cbo.minimize(cbo.problems.rastrigin(100), particles=200_000, steps=10**6,
-    seed=1), "built-in with callback": lambda: cbo.minimize(cbo.problems.rastrigin(10), steps=10**9, seed=1,
-    callback=lambda r: None), "vectorized": lambda: cbo.minimize(rows, box, vectorized=True, steps=10**9,
-    seed=1), "points": lambda: cbo.minimize(point, box, steps=10**9, seed=1), "slow": lambda:
-    cbo.minimize(slow, box, particles=5, steps=10**9, seed=1), "function of C": lambda: cbo.minimize(np.sum,
-    box, steps=10**9, seed=1), "success": lambda: cbo.success_rate(cbo.problems.rastrigin(10), runs=10**6,
-    steps=10**5),
+    "built-in, large": lambda: cbo.minimize(
+        cbo.problems.rastrigin(100), particles=200_000, steps=10**6, seed=1
+    ),
+    "built-in with callback": lambda: cbo.minimize(
+        cbo.problems.rastrigin(10), steps=10**9, seed=1, callback=lambda r: None
+    ),
+    "vectorized": lambda: cbo.minimize(rows, box, vectorized=True, steps=10**9, seed=1),
+    "points": lambda: cbo.minimize(point, box, steps=10**9, seed=1),
+    "slow": lambda: cbo.minimize(slow, box, particles=5, steps=10**9, seed=1),
+    "function of C": lambda: cbo.minimize(np.sum, box, steps=10**9, seed=1),
+    "success": lambda: cbo.success_rate(cbo.problems.rastrigin(10), runs=10**6, steps=10**5),
+    "auto": lambda: cbo.minimize(point, box, max_evaluations=10**9, seed=1),
+    "auto, slow": lambda: cbo.minimize(slow, box, seed=1),
+    "auto, vectorized": lambda: cbo.minimize(rows, box, vectorized=True, max_evaluations=10**9, seed=1),
+    "auto, built-in": lambda: cbo.minimize(cbo.problems.rastrigin(10), max_evaluations=10**9, seed=1),
+    "auto, success": lambda: cbo.success_rate(cbo.problems.rastrigin(10), runs=10**6),
 }
 
 try:
@@ -42,7 +51,7 @@ try:
     runs[sys.argv[1]]()
 except KeyboardInterrupt as interrupt:
     print("ended", flush=True)
-    if sys.argv[1] != "success":
+    if "success" not in sys.argv[1]:
         result = interrupt.result
         assert result.stop == "interrupt" and not result.success and result.status == 2, result
         assert np.isfinite(result.fun) and result.nfev > 0 and np.isfinite(result.x).all(), result
@@ -66,6 +75,11 @@ except KeyboardInterrupt as interrupt:
         "slow",
         "function of C",
         "success",
+        "auto",
+        "auto, slow",
+        "auto, vectorized",
+        "auto, built-in",
+        "auto, success",
     ],
 )
 def test_ctrl_c(kind):

@@ -37,6 +37,11 @@ def sphere(trial: Any) -> float:
     )
 
 
+def rosenbrock(trial: Any) -> float:
+    x, y = (trial.suggest_float(name, -4.0, 4.0) for name in ("x", "y"))
+    return float((1.0 - x) ** 2 + 100.0 * (y - x * x) ** 2)
+
+
 def params(study: Any) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
@@ -57,6 +62,40 @@ def test_trials_are_the_points_of_an_optimizer() -> None:
             [[t.params["x"], t.params["y"]] for t in trials], 8.0 * points - 4.0, atol=1e-12
         )
         swarm.tell(points, [t.value for t in trials])
+
+
+def test_by_default_trials_are_the_points_of_the_method_auto() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1))
+    study.optimize(rosenbrock, n_trials=61)
+    run = cbo.Optimizer(bounds=[(0, 1)] * 2, seed=1)
+    points = np.empty((0, 2))
+    while len(points) < 60:
+        asked = run.ask()
+        trials = study.trials[1 + len(points) :][: len(asked)]
+        points = np.vstack([points, asked])
+        if len(points) <= 60:
+            run.tell(asked, [t.value for t in trials])
+    found = [[t.params["x"], t.params["y"]] for t in study.trials[1:]]
+    np.testing.assert_allclose(found, 8.0 * points[:60] - 4.0, atol=1e-12)
+    assert study.best_value < 1.0
+
+
+def test_auto_ends_and_begins_again() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1))
+    # The coordinates act alone, and that is soon seen.
+    study.optimize(sphere, n_trials=200)
+    assert study.best_value < 1e-9
+
+
+def test_auto_goes_on_after_trials_that_failed() -> None:
+    study = optuna.create_study(sampler=CboSampler(seed=1, batch=3))
+
+    def objective(trial: Any) -> float:
+        value = sphere(trial)
+        return math.nan if trial.number in range(1, 12) else value
+
+    study.optimize(objective, n_trials=120)
+    assert study.best_value < 1e-2
 
 
 def test_it_finds_the_minimum_and_the_maximum() -> None:
@@ -253,6 +292,9 @@ def test_other_settings_than_those_of_the_study_are_refused() -> None:
     study.optimize(sphere, n_trials=3)
     study.sampler = CboSampler(particles=6, seed=1)
     with pytest.raises(ValueError, match="particles = 6: the study .* was begun with 5"):
+        study.optimize(sphere, n_trials=1)
+    study.sampler = CboSampler(seed=1)
+    with pytest.raises(ValueError, match="method = auto: the study .* was begun with cbo"):
         study.optimize(sphere, n_trials=1)
     study.sampler = CboSampler(particles=5, seed=2)
     with pytest.raises(ValueError, match="seed = 2"):

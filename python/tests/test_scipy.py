@@ -30,7 +30,18 @@ def test_it_minimises_and_gives_scipys_result() -> None:
     assert isinstance(result, optimize.OptimizeResult)
     np.testing.assert_allclose(result.x, 1.0, atol=1e-3)
     assert result.fun == bowl(result.x)
-    assert result.success and result.seed == 3 and "contracted" in result.message
+    assert result.success and result.seed == 3 and "The swarm is smaller than" in result.message
+
+
+def test_by_default_it_is_the_method_auto() -> None:
+    result = run(bounds=BOX, options={"seed": 3, "maxfev": 900})
+    assert result.method == "auto" and result.nfev <= 900 and result.fun < 1e-9
+    np.testing.assert_allclose(result.x, 1.0, atol=1e-3)
+    assert result.hess_inv.shape == (3, 3)
+    far = run(lambda x: float(np.sum((x - 30.0) ** 2)), x0=[0.0, 0.0], options={"seed": 1})
+    np.testing.assert_allclose(far.x, 30.0, atol=1e-3)
+    chosen = run(bounds=BOX, options={"seed": 3, "method": "cbo", "maxfev": 900})
+    assert chosen.method == "cbo"
 
 
 def test_it_is_the_same_run_as_minimize() -> None:

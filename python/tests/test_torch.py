@@ -95,6 +95,14 @@ def test_the_best_parameters_are_left_in_the_module() -> None:
 
 
 @pytest.mark.usefixtures("fake_torch")
+def test_by_default_it_is_the_method_auto() -> None:
+    module = FakeModule()
+    result = cbo.torch.minimize(module, fake_loss, max_evaluations=300, seed=1)
+    assert result.method == "auto" and result.fun < 1e-6 and result.nfev <= 300
+    np.testing.assert_allclose([*module.weight.array[0], *module.bias.array], result.x, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("fake_torch")
 def test_an_exception_leaves_the_best_parameters_so_far() -> None:
     module, calls, values = FakeModule(), 0, []
 

@@ -34,6 +34,11 @@ def main() -> None:
     cbo.minimize(
         rows, box, vectorized=True, precision="f32", batch=10, particles=20, steps=5, max_evaluations=1000
     )
+    own = cbo.minimize(sphere, box, x0=[0.5, 0.5], method="auto", local=True, batch=4, max_evaluations=50)
+    names: list[str] = [phase.name for phase in own.phases]
+    errors: NDArray[np.float64] | None = own.standard_errors
+    print(names, own.explanation, own.hess_inv, errors, own.method)
+
     problem = cbo.problems.rastrigin(2, shift=0.5, rotate=3)
     cbo.minimize(problem, x0=[0.0, 0.0], spread=1.0, diffusion="isotropic", steps=5, target=None)
     value: float = problem([0.5, 0.5])
