@@ -57,11 +57,11 @@ def minimize(
 ) -> OptimizeResult:
     """Minimises a function, without derivatives and without settings.
 
-    By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by itself
-    when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_, sigma, alpha,
-    dt, diffusion, scheme, update, kick, freeze, epoch_steps, reduction, steps, time, diameter``, or a point for each
-    particle as `x0`), it is ``"cbo"``: particles that agree on where the global minimum is. The result's
-    ``method`` says which it was.
+    By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by
+    itself when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_,
+    sigma, alpha, dt, diffusion, scheme, update, kick, freeze, epoch_steps, reduction, steps, time,
+    diameter``, or a point for each particle as `x0`), it is ``"cbo"``: particles that agree on where the
+    global minimum is. The result's ``method`` says which it was.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def test_the_budget_is_kept_exactly(most):
 
     result = cbo.minimize(fun, BOX, max_evaluations=most, seed=2)
     assert result.nfev == len(calls) == most and result.fun == min(calls) and result.stop == "evaluations"
-    assert str(most) in result.message and result.status == 1
+    assert "allowed" in result.message and result.status == 1
     rows = cbo.minimize(valleys, BOX, max_evaluations=most, seed=2, vectorized=True)
     assert rows.nfev == most
     problem = cbo.problems.rosenbrock(3)
