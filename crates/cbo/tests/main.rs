@@ -3,6 +3,7 @@
 mod allocations;
 mod auto;
 mod auto_states;
+mod auto_suite;
 mod contract;
 mod dynamics;
 mod memory;

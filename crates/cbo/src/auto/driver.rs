@@ -32,6 +32,9 @@ struct Arm {
 /// Everything, from the first evaluation to the last. Returns when restarts no longer pay.
 pub(super) async fn solve(desk: Desk) {
     let mut driver = Driver::new(&desk);
+    if let Some(first) = desk.with(|sheet| sheet.space.first.clone()) {
+        desk.value(&first).await;
+    }
     if desk.with(|sheet| sheet.local) {
         let mean = driver.start(1, true).await;
         let end = driver.run("polish", mean, POLISH, 1).await;
