@@ -92,10 +92,11 @@ fn people_are_told_why_it_ended_and_what_it_saw() {
     let output = words("minimize rosenbrock --dim 2 --max-evaluations 300 --explain");
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let text = stdout(&output);
-    for part in ["rosenbrock in 2 dimensions\n", "rounds: The 300 evaluations allowed are spent.", "distance", "\n\n"] {
+    for part in ["rosenbrock in 2 dimensions\n", "rounds. The 300 evaluations allowed are spent.", "distance", "\n\n"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("particles") && !text.contains("consensus    "), "{text}");
+    let table = text.split("\n\n").next().expect("a table");
+    assert!(!table.contains("particles") && !table.contains("consensus    "), "{table}");
     let value = object(&words("minimize rosenbrock --dim 2 --max-evaluations 300 --explain --json"));
     assert!(value["explanation"].is_array());
     let swarm = stdout(&words("minimize sphere --dim 2 --method cbo --steps 3 --explain"));
