@@ -16,6 +16,10 @@ for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
 done
 cd "$root"
 "$CARGO" fetch --locked
+# Cargo unpacks the packages into its home, and does not look again when they have changed under the same version.
+for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
+  rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/"$crate"-[0-9]*
+done
 "$CARGO" package "$@" --workspace --exclude cbo-python --locked --offline
 
 place=$CARGO_TARGET_DIR/outside
