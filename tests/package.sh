@@ -16,10 +16,17 @@ for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
 done
 cd "$root"
 "$CARGO" fetch --locked
-# Cargo unpacks the packages into its home, and does not look again when they have changed under the same version.
-for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
-  rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/"$crate"-[0-9]*
-done
+# Cargo unpacks packages into its home, compiles them here, and looks at neither again when they have changed under the same version.
+"$CARGO" package "$@" --workspace --exclude cbo-python --locked --offline --no-verify --quiet
+sums=$CARGO_TARGET_DIR/package/sums
+cksum "$CARGO_TARGET_DIR"/package/*.crate > "$sums.new"
+if ! cmp -s "$sums.new" "$sums"; then
+  for crate in cbo cbo-problems cbo-lab cbo-runs cbo-cli; do
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/"$crate"-[0-9]*
+    rm -rf "$CARGO_TARGET_DIR"/debug/.fingerprint/"$crate"-*
+  done
+fi
+mv "$sums.new" "$sums"
 "$CARGO" package "$@" --workspace --exclude cbo-python --locked --offline
 
 place=$CARGO_TARGET_DIR/outside
