@@ -365,11 +365,11 @@ mod tests {
         for dim in [1, 3, 8, 20] {
             let all = samples(dim, 2 * Kind::Full.terms(dim), quadratic);
             let mut fit =
-                Regression::new(Kind::Full, identity(dim), all[0].value, all.last().unwrap().value - all[0].value);
+                Regression::new(Kind::Full, identity(dim), all[0].value, all[all.len() - 1].value - all[0].value);
             fit.fit(&all.iter().collect::<Vec<_>>());
             let probe = samples(dim, 5, quadratic);
             for sample in &probe {
-                let predicted = fit.predict(&sample.point).unwrap()[0];
+                let predicted = fit.predict(&sample.point).expect("a model")[0];
                 assert!(
                     (predicted - sample.value).abs() < 1e-5 * sample.value,
                     "{predicted} instead of {} in {dim} dimensions",
