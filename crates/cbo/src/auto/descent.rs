@@ -7,8 +7,9 @@ pub(super) use ends::End;
 use super::core::Core;
 use super::desk::Desk;
 use super::linear::square;
-use super::model::{Frame, Kind, Regression, Sample, kendall};
+use super::model::{Frame, Kind, kendall};
 use super::random::Random;
+use super::regression::{Regression, Sample};
 use std::collections::VecDeque;
 
 /// How a run begins.
@@ -26,6 +27,10 @@ pub(super) struct Start {
 
 /// Kendall's tau from which on a model is believed.
 const GOOD: f64 = 0.85;
+/// Failures of the full model in a row from which on it is doubtful.
+const DOUBT: u32 = 4;
+/// The most generations in a row without a full model, as a power of two.
+const MOST_SKIPPED: u32 = 5;
 /// The largest deviation of a coordinate between two walls.
 const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
@@ -63,6 +68,8 @@ pub(super) struct Descent<'a> {
     inverse: Option<Vec<f64>>,
     /// Generations with a full model, and those in which it was good enough.
     pub tried: (u32, u32),
+    /// The best value before this run.
+    rival: f64,
 }
 
 impl<'a> Descent<'a> {
@@ -91,6 +98,7 @@ impl<'a> Descent<'a> {
             trail_spent: 0,
             inverse: None,
             tried: (0, 0),
+            rival: desk.best(),
             desk,
             random,
             start,
@@ -123,7 +131,7 @@ impl<'a> Descent<'a> {
     /// on average half the dimension above the least in units in which it is that inverse.
     fn inverse_curvature(&self, values: &[f64]) -> Option<Vec<f64>> {
         let scaled = |factor: f64| move |c: Vec<f64>| c.into_iter().map(|v| factor * v).collect::<Vec<f64>>();
-        if let Some(Regression { kind: Kind::Full, frame, model: Some(model), .. }) = &self.model
+        if let Some(Regression { kind: Kind::Full, frame, model, .. }) = &self.model
             && let Some(inverse) = frame.shape.covariance(Some(&model.curvature))
         {
             return Some(scaled(frame.step * frame.step)(inverse));
@@ -163,7 +171,12 @@ impl<'a> Descent<'a> {
                 self.refit(kind);
             }
             let width = self.desk.width();
+            // A model that failed again and again is tried once for all particles together.
+            let doubtful = kind == Kind::Full && self.failures >= DOUBT;
             let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
+            if doubtful {
+                k = lambda;
+            }
             loop {
                 let mut order: Vec<usize> = (0..lambda).filter(|&i| values[i].is_nan()).collect();
                 if let Some(predicted) = self.predict(&inside) {
@@ -180,7 +193,9 @@ impl<'a> Descent<'a> {
                 }
                 let recent = 15.max((1.2 * done as f64).min(0.75 * lambda as f64) as usize).min(self.points.len());
                 self.refit(kind);
-                if self.tau(recent) >= GOOD
+                // A model of feasible points knows nothing of infeasible ones.
+                if values.iter().all(|v| !v.is_infinite())
+                    && self.tau(recent) >= GOOD
                     && let Some(predicted) = self.predict(&inside)
                 {
                     // The model's values for the rest, shifted so that its least is the least true one.
@@ -196,18 +211,24 @@ impl<'a> Descent<'a> {
                 }
                 k = (1.5 * k as f64).ceil() as usize;
             }
+            if doubtful {
+                self.refit(kind);
+                modelled = self.tau(15.max(3 * lambda / 4)) >= GOOD;
+            }
             if kind == Kind::Full {
                 self.tried.0 += 1;
                 self.tried.1 += u32::from(modelled);
                 if modelled {
                     self.failures = 0;
                 } else {
-                    self.skip = [0, 1, 3, 7][self.failures.min(3) as usize];
+                    self.skip = (1 << self.failures.min(MOST_SKIPPED)) - 1;
                     self.failures += 1;
                 }
             }
-            let radius = (dim as f64).sqrt();
-            self.guess = self.model.as_ref().and_then(|m| m.minimiser(&self.core.mean, radius));
+            if modelled || !doubtful {
+                let radius = (dim as f64).sqrt();
+                self.guess = self.model.as_ref().and_then(|m| m.minimiser(&self.core, radius));
+            }
         } else {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
@@ -312,41 +333,27 @@ impl<'a> Descent<'a> {
     }
 
     fn refit(&mut self, kind: Kind) {
-        let dim = self.dim();
-        let terms = kind.terms(dim);
-        let count = (2 * terms).max(self.lambda).min(self.points.len());
-        let mut chosen: Vec<&Sample> = self.points.iter().skip(self.points.len() - count).collect();
-        chosen.sort_by(|a, b| a.value.total_cmp(&b.value));
-        chosen.truncate((count - count / 4).max(terms + 2));
-        let recent = self.points.iter().rev().take(10);
-        let recent: Vec<f64> = recent.flat_map(|p| p.point.iter().copied()).collect();
-        let mut model = match self.model.take() {
-            Some(model) if model.kind == kind && !model.is_old(&recent) => model,
-            _ => {
-                let (zero, scale) = (chosen[0].value, chosen[chosen.len() - 1].value - chosen[0].value);
-                if !(scale > 0.0 && scale.is_finite()) {
-                    return;
-                }
-                let Core { mean, step, shape, .. } = &self.core;
-                let frame = Frame { mean: mean.clone(), step: *step, shape: shape.clone() };
-                Regression::new(kind, frame, zero, scale)
-            }
-        };
-        model.fit(&chosen);
-
-        self.model = Some(model);
+        if let Some(model) = &mut self.model
+            && model.kind == kind
+            && model.update(&self.points, self.lambda)
+        {
+            return;
+        }
+        let Core { mean, step, shape, .. } = &self.core;
+        let frame = Frame { mean: mean.clone(), step: *step, shape: shape.clone() };
+        self.model = Regression::new(kind, frame, &self.points, self.lambda);
     }
 
     fn predict(&self, points: &[f64]) -> Option<Vec<f64>> {
-        self.model.as_ref()?.predict(points)
+        self.model.as_ref().map(|model| model.predict(points))
     }
 
     /// How well the model orders the last points.
     fn tau(&self, recent: usize) -> f64 {
-        let last = self.points.iter().skip(self.points.len() - recent);
-        let values: Vec<f64> = last.clone().map(|p| p.value).collect();
-        let points: Vec<f64> = last.flat_map(|p| p.point.iter().copied()).collect();
-        self.predict(&points).map_or(0.0, |predicted| kendall(&predicted, &values))
+        self.model.as_ref().map_or(0.0, |model| {
+            let (predicted, values) = model.recent(recent);
+            kendall(&predicted, &values)
+        })
     }
 }
 

@@ -12,9 +12,11 @@ const NEAR: f64 = 0.1;
 const POLISH: f64 = 0.02;
 /// Points of which a small run starts from the best.
 const DRAWN: usize = 10;
-/// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing.
+/// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
 const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
+/// and so many runs ended at the best point.
+const VISITS: u32 = 3;
 
 /// Kinds of restarts, between which the evaluations are divided.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +118,7 @@ impl<'a> Driver<'a> {
         self.judge(end);
         let arm = |name, times, step, drawn| Arm { name, times, step, drawn, spent: 0, best: f64::INFINITY };
         let mut arms = [arm("large run", 4, WIDE, 1), arm("small run", 1, NEAR, DRAWN)];
-        let (mut fruitless, mut found_at) = (0, desk.with(|sheet| sheet.spent));
+        let (mut fruitless, mut found_at, mut visits) = (0, desk.with(|sheet| sheet.spent), 1);
         loop {
             // The arm that has used least, where the better one may use three times as much, and so may small runs on a smooth function.
             let holder = usize::from(arms[0].best > arms[1].best);
@@ -124,7 +126,7 @@ impl<'a> Driver<'a> {
                 |i: usize| (if i == holder { 3.0 } else { 1.0 }) * if i == 1 && self.smooth { 3.0 } else { 1.0 };
             let cost = |i: usize| arms[i].spent as f64 / share(i);
             let arm = &mut arms[usize::from(cost(0) > cost(1))];
-            let (before, best) = desk.with(|sheet| (sheet.spent, sheet.best.1));
+            let (before, (place, best)) = desk.with(|sheet| (sheet.spent, sheet.best.clone()));
             // On a plateau only many particles see which way is down.
             let (times, step, drawn) = if self.plateau { (8, WIDE, 1) } else { (arm.times, arm.step, arm.drawn) };
             let mean = self.start(drawn, false).await;
@@ -133,14 +135,18 @@ impl<'a> Driver<'a> {
             let spent = desk.with(|sheet| sheet.spent);
             arm.spent += spent - before;
             arm.best = arm.best.min(self.minima.last().map_or(f64::INFINITY, |m| m.0));
-            let gained = best - desk.best();
-            if gained > 1e-9 * best.abs() || best.is_infinite() && desk.best().is_finite() {
-                (fruitless, found_at) = (0, spent);
+            // Another minimum, and not the same one with more digits.
+            let (now, value) = desk.with(|sheet| sheet.best.clone());
+            let better = best - value > 1e-9 * best.abs() || best.is_infinite() && value.is_finite();
+            if better && !is_near(&place, &now) {
+                (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
+                visits += u32::from(self.minima.last().is_some_and(|m| is_near(&m.1, &now)));
             }
             let in_vain = spent - found_at;
-            let enough = fruitless >= FRUITLESS_RUNS && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
+            let enough =
+                fruitless >= FRUITLESS_RUNS && visits >= VISITS && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
             if enough && desk.with(|sheet| sheet.is_open()) {
                 let verdict = format!(
                     "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point."
@@ -194,7 +200,14 @@ impl<'a> Driver<'a> {
         let first = self.runs == 0;
         self.runs += 1;
         let lambda = (times * self.usual).max(desk.width());
-        let start = Start { mean, step, lambda, model: !self.plateau, race: !first, first };
+        let start = Start {
+            mean,
+            step,
+            lambda,
+            model: !self.plateau,
+            race: !first,
+            first: first && !desk.with(|sheet| sheet.local),
+        };
         let seed = desk.with(|sheet| sheet.seed);
         let mut descent = Descent::new(desk, Random::new(seed, self.runs), start);
         let end = descent.run().await;
@@ -217,8 +230,7 @@ impl<'a> Driver<'a> {
 
     /// Notes the minimum in which a run ended.
     fn remember(&mut self, value: f64, place: Vec<f64>, end: End) {
-        let near = |other: &[f64]| place.iter().zip(other).all(|(a, b)| (a - b).abs() < 1e-3);
-        let count = match self.minima.iter().position(|m| near(&m.1)) {
+        let count = match self.minima.iter().position(|m| is_near(&place, &m.1)) {
             Some(at) => self.minima.remove(at).2 + 1,
             None => 1,
         };
@@ -229,4 +241,9 @@ impl<'a> Driver<'a> {
             self.desk.with(|sheet| sheet.notes.basins = (known, times));
         }
     }
+}
+
+/// Whether two points are the same minimum.
+fn is_near(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3)
 }

@@ -58,6 +58,28 @@ fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
     sum.sum()
 }
 
+/// `y += a c`, and the inner product of c and x.
+#[inline(always)]
+fn axpy_inner<V: Vector<Scalar = f64>>(a: f64, c: &[f64], x: &[f64], y: &mut [f64]) -> f64 {
+    let (a, mut sum) = (V::splat(a), V::splat(0.0));
+    let whole = c.len() / V::LANES * V::LANES;
+    let (x, y) = (&x[..c.len()], &mut y[..c.len()]);
+    let mut from = 0;
+    while from < whole {
+        let v = V::load(&c[from..]);
+        sum = v.mul_add(V::load(&x[from..]), sum);
+        a.mul_add(v, V::load(&y[from..])).store(&mut y[from..]);
+        from += V::LANES;
+    }
+    if whole < c.len() {
+        let v = V::load_partial(&c[whole..]);
+        sum = v.mul_add(V::load_partial(&x[whole..]), sum);
+        let rest = &mut y[whole..];
+        a.mul_add(v, V::load_partial(rest)).store_partial(rest);
+    }
+    sum.sum()
+}
+
 /// `L z` for each row z of `zs`, into the rows of `to`.
 pub(super) fn multiply_lower(n: usize, lower: &[f64], zs: &[f64], to: &mut [f64]) {
     struct Body<'a>(usize, &'a [f64], &'a [f64], &'a mut [f64]);
@@ -242,6 +264,50 @@ pub(super) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &
     run(Body(n, matrix, rows, weights));
 }
 
+/// Replaces a lower triangular matrix, given by columns, by its inverse, **by rows**, with zeros above the diagonal.
+pub(super) fn invert_lower(n: usize, lower: &mut Vec<f64>) {
+    struct Body<'a>(usize, &'a [f64], &'a mut [f64]);
+    impl Kernel<f64> for Body<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Vector<Scalar = f64>>(self) {
+            let Body(n, lower, to) = self;
+            for k in 0..n {
+                let (done, rest) = to.split_at_mut(k * n);
+                let row = &mut rest[..k];
+                for (j, earlier) in done.chunks_exact(n).enumerate() {
+                    axpy::<V>(-lower[j * n + k], &earlier[..=j], row);
+                }
+                let pivot = lower[k * n + k];
+                row.iter_mut().for_each(|v| *v /= pivot);
+                rest[k] = 1.0 / pivot;
+            }
+        }
+    }
+    let mut to = vec![0.0; n * n];
+    run(Body(n, lower, &mut to));
+    *lower = to;
+}
+
+/// Multiplies a symmetric matrix, of which the lower half is given by columns, by a vector.
+pub(super) fn symmetric_times(n: usize, lower: &[f64], x: &[f64], to: &mut [f64]) {
+    struct Body<'a>(usize, &'a [f64], &'a [f64], &'a mut [f64]);
+    impl Kernel<f64> for Body<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Vector<Scalar = f64>>(self) {
+            let Body(n, lower, x, to) = self;
+            to.fill(0.0);
+            for j in 0..n {
+                let column = &lower[j * n + j..(j + 1) * n];
+                let (head, below) = to[j..].split_at_mut(1);
+                head[0] += column[0] * x[j] + axpy_inner::<V>(x[j], &column[1..], &x[j + 1..], below);
+            }
+        }
+    }
+    run(Body(n, lower, x, to));
+}
+
 /// The inner product of two vectors of the same length.
 pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
     struct Body<'a>(&'a [f64], &'a [f64]);
@@ -375,6 +441,21 @@ mod tests {
         let mut t: Vec<f64> = (0..n).map(|j| (j..n).map(|i| lower[j * n + i] * z[i]).sum()).collect();
         solve_lower_transposed(n, &lower, &mut t);
         assert!(t.iter().zip(&z).all(|(a, b)| (a - b).abs() < 1e-11));
+        let x = &z[..n];
+        let mut product = vec![0.0; n];
+        symmetric_times(n, &lower, x, &mut product);
+        for (i, product) in product.iter().enumerate() {
+            let plain: f64 = (0..n).map(|k| lower[k.min(i) * n + k.max(i)] * x[k]).sum();
+            assert!((product - plain).abs() < 1e-12);
+        }
+        let mut inverse = lower.clone();
+        invert_lower(n, &mut inverse);
+        for (row, i) in inverse.chunks_exact(n).zip(0..) {
+            for j in 0..n {
+                let product: f64 = (j..n).map(|k| row[k] * lower[j * n + k]).sum();
+                assert!((product - f64::from(i == j)).abs() < 1e-11, "entry ({i}, {j})");
+            }
+        }
         let (mut product, other) = (lower.clone(), lower.clone());
         multiply_triangular(n, &mut product, &other);
         for j in 0..n {

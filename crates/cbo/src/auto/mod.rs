@@ -16,6 +16,7 @@ mod linear;
 mod model;
 mod notes;
 mod random;
+mod regression;
 mod run;
 mod saved;
 mod separable;

@@ -1,7 +1,7 @@
 //! When a run is over, and why.
 
 use super::{Descent, LOCAL, median};
-use crate::auto::model::Sample;
+use crate::auto::regression::Sample;
 
 /// After so many failures in a row of the full model in a wide first run the function is rugged,
 const FAILURES: u32 = 4;
@@ -9,6 +9,10 @@ const FAILURES: u32 = 4;
 const AMPLE: f64 = 300.0;
 /// A run is over when its best values differ by so many units in the last place.
 const FLAT: f64 = 100.0;
+/// Values that differ by fewer units in the last place may be equal by rounding.
+const ROUNDING: f64 = 1e3;
+/// Below this width a run may be given up: wider ones may be between the ripples of a function.
+const RACE: f64 = 1e-3;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl Descent<'_> {
         if self.bests.len() > window {
             let last = &self.bests[self.bests.len() - window..];
             let (low, high) = last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-            if high - low <= FLAT * f64::EPSILON * low.abs() || high.is_infinite() {
+            if high - low <= FLAT * f64::EPSILON * low.abs() || low.is_infinite() {
                 return Some(End::Flat);
             }
         }
@@ -95,7 +99,7 @@ impl Descent<'_> {
     fn is_lost(&self) -> bool {
         let n = self.bests.len();
         let window = (n / 4).max(10);
-        if n < 3 * window || self.core.widest() > LOCAL {
+        if n < 3 * window || self.core.widest() > RACE {
             return false;
         }
         let middle = |from: usize| self.bests[from..from + window].iter().copied().fold(f64::INFINITY, f64::min);
@@ -106,8 +110,7 @@ impl Descent<'_> {
         }
         let ratio = (later / earlier).clamp(0.0, 0.95);
         let limit = c - later.max(0.0) * ratio / (1.0 - ratio);
-        let best = self.desk.best();
-        limit - 0.5 * later.max(0.0) > best
+        limit - 0.5 * later.max(0.0) > self.rival
     }
 
     /// Equal values among the better of the last points, at distinct places.
@@ -119,8 +122,14 @@ impl Descent<'_> {
         let mut last: Vec<&Sample> = self.points.iter().skip(n - 40).collect();
         last.sort_by(|a, b| a.value.total_cmp(&b.value));
         let widest = self.core.widest();
+        // Near a minimum values are equal by rounding; then others are almost equal.
+        let small = |p: &[&Sample]| p[1].value - p[0].value <= ROUNDING * f64::EPSILON * p[0].value.abs();
+        let almost = last[..20].windows(2).any(|p| p[1].value > p[0].value && small(p));
+        if almost || last[0].value == last[19].value && widest < LOCAL {
+            return false;
+        }
         let far = |a: &Sample, b: &Sample| a.point.iter().zip(&b.point).any(|(x, y)| (x - y).abs() > 0.03 * widest);
         let tied = |t: &[&Sample]| t[0].value == t[2].value && far(t[0], t[1]) && far(t[1], t[2]) && far(t[0], t[2]);
-        last[..20].windows(3).any(tied) && self.core.widest() > 1e-6
+        last[..20].windows(3).any(tied) && widest > 1e-6
     }
 }

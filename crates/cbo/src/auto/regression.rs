@@ -1,0 +1,351 @@
+//! Weighted least squares for a [model](super::model), kept up to date as points come and go: the inverse of the normal equations'
+//! matrix changes by a rank of one with each point, and the coefficients with it (recursive least squares).
+
+use super::core::Core;
+use super::descent::median;
+use super::linear::{
+    add_squares, cholesky, dot, invert_lower, solve_lower, solve_lower_transposed, square, symmetric_times,
+};
+use super::model::{Frame, Kind, Model, fill};
+use std::collections::VecDeque;
+
+/// A regression is begun anew when so many points for each term were added,
+const RENEWAL: f64 = 1.0;
+/// or when the points are so much wider or narrower than its coordinates, squared,
+const DRIFT: f64 = 100.0;
+/// or when so many changes for each term are to be made at once.
+const UPHEAVAL: f64 = 1.0;
+/// What is added to the diagonal, relative to its mean.
+const RIDGE: f64 = 1e-9;
+/// The weight of the best point; that of the worst is 1. It is large because the function is quadratic only near its minimum: points
+/// further away say what those close by leave open.
+const HEAVIEST: f64 = 1e4;
+/// By which factor a weight may be too large or too small before it is changed.
+const TOLERANCE: f64 = 2.0;
+
+/// A point with its value, known by its number.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub number: u64,
+    pub point: Vec<f64>,
+    pub value: f64,
+}
+
+/// A sample in the regression.
+#[derive(Debug)]
+struct Entry {
+    row: Vec<f64>,
+    value: f64,
+    /// 0 if it is not in the sums.
+    weight: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct Regression {
+    pub kind: Kind,
+    pub frame: Frame,
+    pub model: Model,
+    /// The value that is zero here, and the difference that is one.
+    zero: f64,
+    scale: f64,
+    /// The last points, the oldest first, and its number.
+    entries: VecDeque<Entry>,
+    oldest: u64,
+    /// Their numbers, the best first.
+    order: Vec<u64>,
+    /// The lower half of the inverse of the matrix, by columns.
+    inverse: Vec<f64>,
+    coefficients: Vec<f64>,
+    /// Points added since it was begun.
+    added: usize,
+}
+
+/// How many of the last points a model of `terms` looks at.
+fn window(terms: usize, lambda: usize) -> usize {
+    (2 * terms).max(lambda)
+}
+
+/// How many of `count` points count: not the worst quarter, if there are enough.
+fn kept(count: usize, terms: usize) -> usize {
+    (count - count / 4).max(terms + 2).min(count)
+}
+
+/// The weights of `count` points, the best first.
+fn weights(count: usize, terms: usize) -> impl Iterator<Item = f64> {
+    let kept = kept(count, terms);
+    let next = libm::pow(HEAVIEST, -1.0 / kept as f64);
+    let weights = std::iter::successors(Some(HEAVIEST), move |weight| Some(weight * next));
+    weights.take(kept).chain(std::iter::repeat(0.0)).take(count)
+}
+
+impl Regression {
+    /// Fits the last points. `None` if their values do not differ, or the equations have no solution.
+    pub fn new(kind: Kind, frame: Frame, points: &VecDeque<Sample>, lambda: usize) -> Option<Self> {
+        let dim = frame.mean.len();
+        let terms = kind.terms(dim);
+        let count = window(terms, lambda).min(points.len());
+        let mut order: Vec<&Sample> = points.iter().skip(points.len() - count).collect();
+        let oldest = order.first()?.number;
+        order.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let (zero, scale) = (order[0].value, order[kept(count, terms) - 1].value - order[0].value);
+        if !(scale > 0.0 && scale.is_finite()) {
+            return None;
+        }
+        let order: Vec<u64> = order.iter().map(|sample| sample.number).collect();
+        let mut new = Self {
+            kind,
+            model: Model::new(kind, dim, &vec![0.0; terms]),
+            frame,
+            zero,
+            scale,
+            entries: VecDeque::new(),
+            oldest,
+            order,
+            inverse: vec![0.0; terms * terms],
+            coefficients: vec![0.0; terms],
+            added: 0,
+        };
+        for sample in points.iter().skip(points.len() - count) {
+            let entry = new.entry(sample);
+            new.entries.push_back(entry);
+        }
+        new.added = 0;
+        new.solve().then_some(new)
+    }
+
+    fn entry(&mut self, sample: &Sample) -> Entry {
+        let mut point = sample.point.clone();
+        self.frame.enter(&mut point);
+        let mut row = vec![0.0; self.coefficients.len()];
+        fill(self.kind, &point, &mut row);
+        self.added += 1;
+        Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 }
+    }
+
+    fn get(&mut self, number: u64) -> &mut Entry {
+        &mut self.entries[(number - self.oldest) as usize]
+    }
+
+    /// Weighs all points and solves the equations from scratch.
+    fn solve(&mut self) -> bool {
+        let terms = self.coefficients.len();
+        let count = self.order.len();
+        for (number, weight) in self.order.clone().into_iter().zip(weights(count, terms)) {
+            self.get(number).weight = weight;
+        }
+        let (mut rows, mut weights) = (Vec::new(), Vec::new());
+        let mut right = vec![0.0; terms];
+        for entry in self.entries.iter().filter(|entry| entry.weight > 0.0) {
+            rows.extend_from_slice(&entry.row);
+            weights.push(entry.weight);
+            let factor = entry.weight * entry.value;
+            right.iter_mut().zip(&entry.row).for_each(|(r, x)| *r += factor * x);
+        }
+        let mut matrix = vec![0.0; terms * terms];
+        add_squares(terms, &mut matrix, &rows, &weights);
+        let ridge = RIDGE * (0..terms).map(|k| matrix[k * terms + k]).sum::<f64>() / terms as f64;
+        (0..terms).for_each(|k| matrix[k * terms + k] += ridge);
+        if !cholesky(terms, &mut matrix) {
+            return false;
+        }
+        solve_lower(terms, &matrix, &mut right);
+        solve_lower_transposed(terms, &matrix, &mut right);
+        self.coefficients = right;
+        invert_lower(terms, &mut matrix);
+        self.inverse.fill(0.0);
+        add_squares(terms, &mut self.inverse, &matrix, &vec![1.0; terms]);
+        self.read_off()
+    }
+
+    /// Takes in the points that are new, drops those that are too old, and weighs all by their ranks. Tells whether that worked; if
+    /// not, it should be begun anew.
+    pub fn update(&mut self, points: &VecDeque<Sample>, lambda: usize) -> bool {
+        let terms = self.coefficients.len();
+        let count = window(terms, lambda).min(points.len());
+        let newest = self.oldest + self.entries.len() as u64;
+        let first = points[points.len() - count].number;
+        if first > newest {
+            return false;
+        }
+        for sample in points.iter().skip(points.len() - count).filter(|sample| sample.number >= newest) {
+            let entry = self.entry(sample);
+            self.entries.push_back(entry);
+            let entries = &self.entries;
+            let worse = |n: &u64| entries[(n - self.oldest) as usize].value <= entries[entries.len() - 1].value;
+            let at = self.order.partition_point(worse);
+            self.order.insert(at, sample.number);
+        }
+        self.order.retain(|&number| number >= first);
+        // As better points come, all weights fall. Only their ratios matter, so most may stay as they are.
+        let at = |number: &u64| (number - self.oldest) as usize;
+        let ranked = || self.order.iter().map(at).zip(weights(count, terms));
+        let counting = ranked().map(|(at, weight)| (self.entries[at].weight, weight)).filter(|(now, w)| now * w > 0.0);
+        let unit = median(counting.map(|(now, weight)| now / weight));
+        let is_off =
+            |now: f64, weight: f64| now * weight == 0.0 || !(1.0 / TOLERANCE..TOLERANCE).contains(&(now / weight));
+        let mut changes: Vec<(usize, f64)> = (self.oldest..first).map(|number| (at(&number), 0.0)).collect();
+        let wanted = ranked().map(|(at, weight)| (at, unit * weight));
+        changes.extend(wanted.filter(|&(at, weight)| is_off(self.entries[at].weight, weight)));
+        changes.retain(|&(at, weight)| self.entries[at].weight != weight);
+        if self.is_old() || changes.len() as f64 > UPHEAVAL * terms as f64 {
+            return false;
+        }
+        // What is added first: nothing is lost before.
+        let (more, less): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&(at, w)| w > self.entries[at].weight);
+        if !more.into_iter().chain(less).all(|(at, weight)| self.change(at, weight)) {
+            return false;
+        }
+        self.entries.drain(..(first - self.oldest) as usize);
+        self.oldest = first;
+        self.read_off()
+    }
+
+    /// Gives a point another weight.
+    fn change(&mut self, at: usize, weight: f64) -> bool {
+        let terms = self.coefficients.len();
+        let entry = &mut self.entries[at];
+        let difference = weight - entry.weight;
+        entry.weight = weight;
+        let mut direction = vec![0.0; terms];
+        symmetric_times(terms, &self.inverse, &entry.row, &mut direction);
+        let left = 1.0 + difference * dot(&entry.row, &direction);
+        if !(left > 1e-6 && left.is_finite()) {
+            return false;
+        }
+        let gain = difference / left;
+        let error = entry.value - dot(&entry.row, &self.coefficients);
+        self.coefficients.iter_mut().zip(&direction).for_each(|(c, v)| *c += gain * error * v);
+        add_squares(terms, &mut self.inverse, &direction, &[-gain]);
+        true
+    }
+
+    /// Whether it should be begun anew: the coordinates fit no longer.
+    fn is_old(&self) -> bool {
+        let dim = self.frame.mean.len();
+        let recent = self.entries.iter().rev().take(10);
+        let size = recent.clone().map(|entry| square(&entry.row[1..=dim])).sum::<f64>() / (recent.len() * dim) as f64;
+        self.added as f64 > RENEWAL * self.coefficients.len() as f64 || !(1.0 / DRIFT..=DRIFT).contains(&size)
+    }
+
+    /// The model with these coefficients.
+    fn read_off(&mut self) -> bool {
+        let mut coefficients: Vec<f64> = self.coefficients.iter().map(|c| c * self.scale).collect();
+        coefficients[0] += self.zero;
+        self.model = Model::new(self.kind, self.frame.mean.len(), &coefficients);
+        coefficients.iter().all(|c| c.is_finite())
+    }
+
+    /// The model's values at points.
+    pub fn predict(&self, points: &[f64]) -> Vec<f64> {
+        let mut white = points.to_vec();
+        self.frame.enter(&mut white);
+        white.chunks_exact(self.frame.mean.len()).map(|w| self.model.predict(w)).collect()
+    }
+
+    /// The model's values at the last `count` points, and the true ones up to a constant and a positive factor.
+    pub fn recent(&self, count: usize) -> (Vec<f64>, Vec<f64>) {
+        let dim = self.frame.mean.len();
+        let last = self.entries.iter().rev().take(count);
+        last.map(|entry| (self.model.predict(&entry.row[1..=dim]), entry.value)).unzip()
+    }
+
+    /// Where the model expects the minimum, within this distance of the mean of `core` in units of its spread.
+    pub fn minimiser(&self, core: &Core, radius: f64) -> Option<Vec<f64>> {
+        let dim = self.frame.mean.len();
+        // Where the particles are now, in the coordinates of the model: their mean, and points one deviation along each axis.
+        let mut w = core.mean.clone();
+        self.frame.enter(&mut w);
+        let mut axes = vec![0.0; dim * dim];
+        let mut units = vec![0.0; dim * dim];
+        (0..dim).for_each(|k| units[k * dim + k] = core.step / self.frame.step);
+        core.shape.multiply(&units, &mut axes);
+        self.frame.shape.solve(&mut axes);
+        let step = self.model.seen_from(&w, &axes).minimiser(radius)?;
+        let mut point = Vec::new();
+        core.points(&step, &mut point);
+        Some(point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::random::Random;
+    use crate::auto::shape::Shape;
+
+    /// Samples of `f` at normal points that come closer to 0 by this factor from one to the next.
+    fn samples(dim: usize, count: usize, closer: f64, f: impl Fn(&[f64]) -> f64) -> VecDeque<Sample> {
+        let mut points = Vec::new();
+        Random::new(5, 0).normals(count, dim, &mut points);
+        let sample = |(number, x): (usize, &[f64])| {
+            let point: Vec<f64> = x.iter().map(|x| x * closer.powi(number as i32)).collect();
+            Sample { number: number as u64, value: f(&point), point }
+        };
+        points.chunks_exact(dim).enumerate().map(sample).collect()
+    }
+
+    fn frame(dim: usize) -> Frame {
+        Frame { mean: vec![0.3; dim], step: 2.0, shape: Shape::new(dim) }
+    }
+
+    fn quadratic(x: &[f64]) -> f64 {
+        let square = |k: usize| (x[k] - 0.5 * x[(k + 1) % x.len()] - 0.1 * k as f64).powi(2);
+        7.0 + (0..x.len()).map(|k| (k + 1) as f64 * square(k)).sum::<f64>()
+    }
+
+    #[test]
+    fn a_quadratic_function_is_reproduced() {
+        for dim in [1, 3, 8, 20] {
+            let points = samples(dim, 2 * Kind::Full.terms(dim), 1.0, quadratic);
+            let fit = Regression::new(Kind::Full, frame(dim), &points, 4).expect("a fit");
+            for sample in points.iter().take(5) {
+                let predicted = fit.predict(&sample.point)[0];
+                let error = (predicted - sample.value).abs();
+                assert!(error < 1e-5 * sample.value, "{predicted} instead of {} in {dim} dimensions", sample.value);
+            }
+        }
+    }
+
+    #[test]
+    fn updating_gives_what_fitting_from_scratch_gives() {
+        // Not quadratic, so that weights matter.
+        let f = |x: &[f64]| quadratic(x) + x.iter().map(|x| x.powi(4) + (3.0 * x).sin()).sum::<f64>();
+        for (kind, dim) in [(Kind::Diagonal, 60), (Kind::Full, 12), (Kind::Full, 20)] {
+            let terms = kind.terms(dim);
+            let all = samples(dim, 3 * terms, 1.0 - 0.2 / terms as f64, f);
+            let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
+            let mut fit = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
+            let mut updates = 0;
+            for sample in all.iter().skip(2 * terms).take(terms - 1) {
+                points.pop_front();
+                points.push_back(sample.clone());
+                assert!(fit.update(&points, 4), "{kind:?} in {dim} dimensions after {updates} updates");
+                updates += 1;
+            }
+            let scratch = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
+            // Weights may differ by the tolerance, so the two agree as two good fits do, not to the last digit.
+            let (updated, fresh) = (fit.recent(10).0, scratch.recent(10).0);
+            let (low, high) = extremes(&points);
+            for (a, b) in updated.iter().zip(&fresh) {
+                assert!(
+                    (a - b).abs() < 0.02 * (high - low),
+                    "{a} and {b} of {low} to {high}, {kind:?}, {dim} dimensions"
+                );
+            }
+            // With the same weights the coefficients are the same.
+            let count = fit.order.len();
+            for (rank, weight) in weights(count, terms).enumerate() {
+                let at = (fit.order[rank] - fit.oldest) as usize;
+                assert!(fit.change(at, weight));
+            }
+            assert!(fit.read_off());
+            for (a, b) in fit.recent(10).0.iter().zip(&fresh) {
+                assert!((a - b).abs() < 1e-6 * (high - low), "{a} and {b}, {kind:?}, {dim} dimensions");
+            }
+        }
+    }
+
+    fn extremes(points: &VecDeque<Sample>) -> (f64, f64) {
+        points.iter().fold((f64::INFINITY, 0.0), |(low, high), p| (f64::min(low, p.value), f64::max(high, p.value)))
+    }
+}
