@@ -10,6 +10,8 @@ const WIDE: f64 = 0.2;
 const NEAR: f64 = 0.1;
 /// The step size of a polish.
 const POLISH: f64 = 0.02;
+/// The most particles from which the model chooses those of a round.
+const CHOICE: usize = 200;
 /// Points of which a small run starts from the best.
 const DRAWN: usize = 10;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
@@ -199,7 +201,9 @@ impl<'a> Driver<'a> {
         let desk = self.desk;
         let first = self.runs == 0;
         self.runs += 1;
-        let lambda = (times * self.usual).max(desk.width());
+        // Where several points are evaluated at once, the model chooses them from three times as many.
+        let width = if desk.width() > 1 { desk.width().max((3 * desk.width()).min(CHOICE)) } else { 1 };
+        let lambda = (times * self.usual).max(width);
         let start = Start {
             mean,
             step,
