@@ -5,10 +5,11 @@
     python3 benches/success.py --out DIR             # 100 runs of each function: as it is, shifted, rotated, both
     python3 benches/success.py --out DIR --runs 30   # a first look
     python3 benches/success.py --out DIR ackley      # functions whose names contain a word
+    python3 benches/success.py --out DIR --write     # puts the table into docs/choosing.md, too
 
 It needs Python alone. DIR/RUNS.jsonl has one line for each cell of the table; what is there is not run again, so an interrupted
 table is continued by the same command. Delete the file when the solver has changed. The cells of the table are the successes, their 95 %
-Wilson interval in per cent, and the median of the evaluations of all runs.
+Wilson interval in per cent, and the median of the evaluations of all runs; a dash if most runs saw no feasible point.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import sys
 from pathlib import Path
 
 PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "release" / "cbo"
+PAGE = Path(__file__).parent.parent / "docs" / "choosing.md"
+BEGIN, END = "<!-- successes -->", "<!-- end -->"
 
 # In the dimensions of the tables of method cbo; functions without a number have a dimension of their own.
 FUNCTIONS = (
@@ -53,16 +56,13 @@ def label(function: str) -> str:
 def measure(program: Path, function: str, way: str, runs: int) -> dict[str, object]:
     """The result of one cell."""
     command = [str(program), "success", *arguments(function), *WAYS[way], "--runs", str(runs), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    cell: dict[str, object] = {"function": function, "way": way}
-    if done.returncode:
-        return cell | {"error": done.stderr.strip()}
-    return cell | json.loads(done.stdout)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return {"function": function, "way": way, **json.loads(done.stdout)}
 
 
 def words(cell: dict[str, object] | None) -> str:
     """A cell of the table."""
-    if not cell or "error" in cell:
+    if not cell or 2 * int(str(cell["failed_runs"])) > int(str(cell["runs"])):
         return "–"
     low, high = (round(100 * float(str(cell[key]))) for key in ("wilson_low", "wilson_high"))
     evaluations = float(str(cell["median_evaluations"]))
@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--program", type=Path, default=PROGRAM)
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -91,11 +92,17 @@ def main() -> None:
                 if (function, way) in cells:
                     continue
                 cell = cells[function, way] = measure(options.program, function, way, options.runs)
-                print(f"{label(function)}, {way}: {cell.get('error') or words(cell)}", file=sys.stderr)
+                print(f"{label(function)}, {way}: {words(cell)}", file=sys.stderr)
                 print(json.dumps(cell), file=kept, flush=True)
-    print(f"| function | {' | '.join(WAYS)} |\n|{'---|' * (1 + len(WAYS))}")
+    rows = [f"| function | {' | '.join(WAYS)} |", f"|{'---|' * (1 + len(WAYS))}"]
     for function in chosen:
-        print(f"| {label(function)} | {' | '.join(words(cells.get((function, way))) for way in WAYS)} |")
+        rows.append(f"| {label(function)} | {' | '.join(words(cells.get((function, way))) for way in WAYS)} |")
+    table = "\n".join(rows)
+    print(table)
+    if options.write:
+        before, rest = PAGE.read_text().split(BEGIN)
+        after = rest.split(END)[1]
+        PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
 
 
 if __name__ == "__main__":

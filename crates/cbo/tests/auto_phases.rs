@@ -129,8 +129,7 @@ fn ripples_are_rugged_and_valleys_are_not() {
         assert!(says(&report, "the function is rugged") && !says(&report, "the function is smooth"));
         // The same with few evaluations left: there is no time for larger runs.
         assert!(!ended(&run(seed, 5, Some(1000), |x| rastrigin(&turned(x))), RUGGED), "seed {seed}");
-        let bowl = |x: &[f64]| (1.0 + sphere(&turned(x))).sqrt();
-        let smooth: [&(dyn Fn(&[f64]) -> f64 + Sync); 2] = [&bowl, &ellipsoid];
+        let smooth: [fn(&[f64]) -> f64; 2] = [|x| (1.0 + sphere(&turned(x))).sqrt(), ellipsoid];
         for (i, f) in smooth.into_iter().enumerate() {
             let report = run(seed, 5, Some(5000), f);
             assert!(!ended(&report, RUGGED), "function {i}, seed {seed}: {:?}", report.explanation());
