@@ -180,3 +180,15 @@ fn rounds_have_points_for_all_workers() {
     let more = object(&cbo(&["resume", path(&out), "--workers", "6", "--max-evaluations", "+30", "--json", "--quiet"]));
     assert_eq!(more["evaluations"], 90);
 }
+
+#[cfg(unix)]
+#[test]
+fn as_many_workers_as_you_like_give_the_same_run() {
+    let program = "awk 'BEGIN { print (ARGV[1] - 1)^2 + (ARGV[2] - ARGV[1]^2)^2 }' {x}";
+    let line = ["minimize", "--command", program, "--dim", "2", "--bounds", "-3,3", "--max-evaluations", "60"];
+    let run = |workers: &str| {
+        result(&cbo(&[&line[..], &["--batch", "5", "--json", "--quiet", "--workers", workers]].concat()))
+    };
+    let one = run("1");
+    assert_eq!((run("2"), run("5")), (one.clone(), one));
+}

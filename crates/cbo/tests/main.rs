@@ -2,6 +2,8 @@
 
 mod allocations;
 mod auto;
+mod auto_invariance;
+mod auto_phases;
 mod auto_states;
 mod auto_suite;
 mod contract;

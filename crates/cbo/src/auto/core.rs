@@ -165,3 +165,6 @@ impl Core {
         self.shape.deviations(&mut self.deviations);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,26 +3,26 @@
 use super::desk::{Desk, together};
 use super::random::Random;
 
-/// Whether every pair of coordinates acts alone, as far as can be seen: 4 evaluations if not, 2 + 2 ceil(log2 d) if so.
+/// Where points have no value, so many are drawn for each coordinate until two have one.
+const DRAWN: u64 = 100;
+
+/// Whether every pair of coordinates acts alone, as far as can be seen: 4 evaluations if not, 2 + 2 ceil(log2 d) if so, and more where
+/// x or y have no value at first.
 ///
 /// x and y are exchanged in half of the coordinates, for every half that a bit of a random numbering makes, so that each pair of
 /// coordinates is split by some half. If f is a sum over coordinates, the two mixtures have the same sum as x and y.
 pub(super) async fn is_separable(desk: &Desk, random: &mut Random) -> bool {
     let (dim, width) = (desk.dim(), desk.width());
-    let start = desk.with(|sheet| sheet.space.start.clone());
     if dim == 1 {
         return true;
     }
-    let mut point = || -> Vec<f64> {
-        random.uniforms(dim).iter().zip(&start).map(|(u, (low, high))| low + u * (high - low)).collect()
-    };
-    let (x, y) = (point(), point());
+    let (mut x, mut y) = (draw(desk, random, 1), draw(desk, random, 1));
     let code = random.order(dim);
     let bits = (dim as u32 - 1).ilog2() + 1;
-    let mixtures = |bit: u32| -> Vec<f64> {
+    let mixtures = |bit: u32, x: &[f64], y: &[f64]| -> Vec<f64> {
         let pick = |k: usize, a: &[f64], b: &[f64]| if code[k] >> bit & 1 == 1 { a[k] } else { b[k] };
-        let first = (0..dim).map(|k| pick(k, &x, &y));
-        let second = (0..dim).map(|k| pick(k, &y, &x));
+        let first = (0..dim).map(|k| pick(k, x, y));
+        let second = (0..dim).map(|k| pick(k, y, x));
         first.chain(second).collect()
     };
     // As many halves at once as a round has room for.
@@ -36,9 +36,15 @@ pub(super) async fn is_separable(desk: &Desk, random: &mut Random) -> bool {
             points.extend_from_slice(&y);
         }
         let upto = (bit + at_once).min(bits);
-        (bit..upto).for_each(|b| points.extend(mixtures(b)));
+        (bit..upto).for_each(|b| points.extend(mixtures(b, &x, &y)));
         let values = desk.evaluate(&points).await;
         let mut values = &values[..];
+        if ends.is_none() && !(values[0].is_finite() && values[1].is_finite()) {
+            let known = [(x, values[0]), (y, values[1])].into_iter().filter(|(_, value)| value.is_finite()).collect();
+            let Some([(a, fa), (b, fb)]) = two_with_values(desk, random, known).await else { return false };
+            (x, y, ends) = (a, b, Some((fa, fb)));
+            continue;
+        }
         let (fx, fy) = *ends.get_or_insert_with(|| {
             let pair = (values[0], values[1]);
             values = &values[2..];
@@ -57,6 +63,32 @@ pub(super) async fn is_separable(desk: &Desk, random: &mut Random) -> bool {
         bit = upto;
     }
     true
+}
+
+/// Random points of the box in which runs start.
+fn draw(desk: &Desk, random: &mut Random, count: usize) -> Vec<f64> {
+    let start = desk.with(|sheet| sheet.space.start.clone());
+    let box_of = start.iter().cycle();
+    random.uniforms(count * start.len()).iter().zip(box_of).map(|(u, (low, high))| low + u * (high - low)).collect()
+}
+
+/// Two points that have a value: those known, and others drawn until there are two, or until a tenth of the evaluations is spent.
+async fn two_with_values(
+    desk: &Desk,
+    random: &mut Random,
+    mut known: Vec<(Vec<f64>, f64)>,
+) -> Option<[(Vec<f64>, f64); 2]> {
+    let (dim, width) = (desk.dim(), desk.width());
+    let mut tries = (DRAWN * dim as u64).min(desk.left() / 10);
+    while known.len() < 2 && tries >= width as u64 {
+        let points = draw(desk, random, width);
+        let values = desk.evaluate(&points).await;
+        let pairs = points.chunks_exact(dim).map(<[f64]>::to_vec).zip(values);
+        known.extend(pairs.filter(|(_, value)| value.is_finite()));
+        tries -= width as u64;
+    }
+    known.truncate(2);
+    known.try_into().ok()
 }
 
 /// How often a line is made three times as long where there is no wall.
@@ -96,12 +128,14 @@ impl Line {
         let middle = values.len() / 2;
         let (below, &mut median, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
         let least = below.iter().copied().fold(median, f64::min);
+        // An infeasible point counts as the worst of the others, or nothing would be looked for beside it.
+        let worst = values.iter().copied().fold(median, f64::max);
         let hope = 0.01 * (median - least) + 1e-14 * least.abs() + f64::MIN_POSITIVE;
         let mut intervals: Vec<(f64, f64)> = Vec::new();
         for pair in self.points.windows(2) {
             let width = pair[1].0 - pair[0].0;
             if width > narrowest {
-                let root = |p: (f64, f64)| (p.1 - least + hope).sqrt();
+                let root = |p: (f64, f64)| (p.1.min(worst) - least + hope).sqrt();
                 let difficulty = (root(pair[0]) + root(pair[1])) / width;
                 intervals.push((
                     if difficulty.is_nan() { f64::INFINITY } else { difficulty },
