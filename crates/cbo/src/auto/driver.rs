@@ -12,6 +12,10 @@ const NEAR: f64 = 0.1;
 const POLISH: f64 = 0.02;
 /// The most particles from which the model chooses those of a round.
 const CHOICE: usize = 200;
+/// After so many evaluations for each coordinate large runs grow,
+const PLENTY: f64 = 1000.0;
+/// up to this multiple of the usual population.
+const LARGEST: usize = 256;
 /// Points of which a small run starts from the best.
 const DRAWN: usize = 10;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
@@ -133,6 +137,10 @@ impl<'a> Driver<'a> {
             let (times, step, drawn) = if self.plateau { (8, WIDE, 1) } else { (arm.times, arm.step, arm.drawn) };
             let mean = self.start(drawn, false).await;
             let end = self.run(arm.name, mean, step, times).await;
+            // Where evaluations are plenty, each large run is twice as large as the one before.
+            if arm.step == WIDE && before as f64 > PLENTY * self.dim as f64 {
+                arm.times = (2 * arm.times).min(LARGEST);
+            }
             self.plateau |= end == End::Plateau;
             let spent = desk.with(|sheet| sheet.spent);
             arm.spent += spent - before;
