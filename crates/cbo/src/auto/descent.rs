@@ -1,5 +1,6 @@
 //! One run of the [core](super::core) from one start, with a [model](super::model) that saves evaluations.
 
+mod amid;
 mod ends;
 
 pub(super) use ends::End;
@@ -8,20 +9,24 @@ use super::core::Core;
 use super::desk::Desk;
 use super::linear::square;
 use super::model::{Frame, Kind, Regression, Sample, kendall};
+use super::noise::{self, Blur};
 use super::random::Random;
 use std::collections::VecDeque;
 
 /// How a run begins.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    pub mean: Vec<f64>,
-    pub step: f64,
+    pub core: Core,
     pub lambda: usize,
     /// Whether a model is used.
     pub model: bool,
     /// Whether the run is given up when it will not reach the best value so far.
     pub race: bool,
     pub first: bool,
+    /// Which run it is, from 1.
+    pub number: u64,
+    /// The evaluations after which it ends when noise hides the differences of its particles.
+    pub most: u64,
 }
 
 /// Kendall's tau from which on a model is believed.
@@ -63,22 +68,23 @@ pub(super) struct Descent<'a> {
     inverse: Option<Vec<f64>>,
     /// Generations with a full model, and those in which it was good enough.
     pub tried: (u32, u32),
+    blur: Blur,
 }
 
 impl<'a> Descent<'a> {
     pub fn new(desk: &'a Desk, random: Random, start: Start) -> Self {
-        let dim = start.mean.len();
+        let dim = start.core.dim();
         let most = if dim <= super::FULL_MODEL { Kind::Full } else { Kind::Diagonal };
         // In many dimensions a model costs more than it saves.
         let start = Start { model: start.model && dim <= super::ANY_MODEL, ..start };
         let keep = if start.model { 2 * most.terms(dim) } else { 0 };
         Self {
-            core: Core::new(start.mean.clone(), start.step, start.lambda),
+            core: start.core.clone(),
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
             keep: keep.max(start.lambda).max(40),
-            best: (start.mean.clone(), f64::INFINITY),
+            best: (start.core.mean.clone(), f64::INFINITY),
             spent: 0,
             guess: None,
             model: None,
@@ -91,6 +97,7 @@ impl<'a> Descent<'a> {
             trail_spent: 0,
             inverse: None,
             tried: (0, 0),
+            blur: Blur::default(),
             desk,
             random,
             start,
@@ -101,6 +108,10 @@ impl<'a> Descent<'a> {
         self.core.dim()
     }
 
+    pub fn lambda(&self) -> usize {
+        self.lambda
+    }
+
     pub fn spent(&self) -> u64 {
         self.spent
     }
@@ -108,7 +119,7 @@ impl<'a> Descent<'a> {
     pub async fn run(&mut self) -> End {
         loop {
             self.generation().await;
-            if let Some(end) = self.end() {
+            if let Some(end) = self.amid_noise().await.or_else(|| self.end()) {
                 return end;
             }
         }
@@ -229,6 +240,9 @@ impl<'a> Descent<'a> {
             if self.ranges.len() > 20 + 3 * dim / lambda {
                 self.ranges.pop_front();
             }
+        }
+        if let Some(variance) = noise::variance(self.desk) {
+            self.blur.note(&sorted, variance);
         }
         // Every few generations, because it is seldom asked for.
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();

@@ -124,14 +124,28 @@ impl<T: Scalar> Run<T> {
             }
             self.ledger.infeasible += u64::from(value == f64::INFINITY);
             self.agreed.least = self.agreed.least.min(value);
-            if value < self.ledger.best.value {
+            if value < self.ledger.best.value && !self.solver.is_noisy() {
                 self.ledger.improve(self.points.rows().row(row), value, 0);
             }
         }
         self.told.note(self.solver.ask(), &self.energies);
         self.solver.tell(&values);
+        if self.solver.is_noisy() {
+            self.follow_best();
+        }
         self.look();
         failed
+    }
+
+    /// The best point of a noisy function is the solver's choice.
+    fn follow_best(&mut self) {
+        let mut x = vec![0.0; self.plan.dim()];
+        let value = self.solver.incumbent(&mut x);
+        let x: Vec<T> = x.into_iter().map(T::from_f64).collect();
+        if x != self.ledger.best.x {
+            self.ledger.improve(&x, value, 0);
+        }
+        self.ledger.best.value = value;
     }
 
     /// What the solver has agreed on.

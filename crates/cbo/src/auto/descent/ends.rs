@@ -25,6 +25,10 @@ pub(in crate::auto) enum End {
     Plateau,
     /// The model does not hold while the particles are wide apart.
     Rugged,
+    /// Noise hides the differences of the particles.
+    Hidden,
+    /// The last evaluations are for the best point of a noisy function.
+    Last,
 }
 
 impl End {
@@ -37,6 +41,8 @@ impl End {
             Self::Stagnation => "it no longer improved",
             Self::Race => "it would not have reached the best value",
             Self::Plateau => "different points have equal values",
+            Self::Hidden => "noise hides the differences between its particles",
+            Self::Last => "the last evaluations are for the best point",
             Self::Rugged => "no quadratic model holds while the particles are far apart",
         }
     }
