@@ -290,7 +290,7 @@ impl<'a> Driver<'a> {
         if !noise::is_known(desk) {
             return descent.best.clone();
         }
-        let centre = descent.centre();
+        let centre = descent.challenger();
         let value = noise::challenge(desk, &centre, number).await;
         if noise::holder(desk) == Some(number) {
             let (mut core, mut lambda) = (descent.core.clone(), descent.lambda());

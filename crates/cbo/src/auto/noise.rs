@@ -10,16 +10,19 @@ const ROUNDING: f64 = 1e-13;
 /// The test for noise is made if there are so many evaluations for each coordinate.
 const WORTH_TESTING: u64 = 10;
 /// One in so many evaluations may compare the incumbent with challengers.
-const SHARE: u64 = 8;
-/// A challenger is evaluated so many times at least before it takes over.
+const SHARE: u64 = 16;
+/// A challenger is evaluated so many times at least before it takes over, or so many if it is clearly better.
 const FEWEST: f64 = 4.0;
+const FEWEST_CLEAR: f64 = 2.0;
 /// Standard errors of a difference that leave no doubt.
 const CLEAR: f64 = 3.0;
 /// The last part of the evaluations confirms the incumbent: one in so many, and no more than this.
-const LAST_PART: u64 = 16;
+const LAST_PART: u64 = 32;
 const LAST_MOST: u64 = 100;
 /// How much an estimate of the variance is worth after the next one.
 const REMEMBERED: f64 = 0.97;
+/// Noise has fallen if the variance of a new incumbent is less than one in so many of what it was.
+const FALLEN: f64 = 4.0;
 /// Noise hides the differences of values whose variance is less than so many times its own.
 const HIDDEN: f64 = 1.5;
 
@@ -28,6 +31,8 @@ const HIDDEN: f64 = 1.5;
 pub(super) struct Tally {
     pub count: f64,
     pub mean: f64,
+    /// Squared deviations from the mean, added up.
+    squares: f64,
 }
 
 impl Tally {
@@ -36,7 +41,9 @@ impl Tally {
         let (before, gap) = (self.count, value - self.mean);
         self.count += 1.0;
         self.mean += gap / self.count;
-        (before > 0.0).then(|| gap * gap * before / self.count)
+        let square = gap * gap * before / self.count;
+        self.squares += square;
+        (before > 0.0).then_some(square)
     }
 }
 
@@ -67,7 +74,7 @@ impl Noise {
 
     /// How well the best value is known, in a sentence.
     pub fn sentence(&self) -> String {
-        let Tally { count, mean } = self.incumbent;
+        let Tally { count, mean, .. } = self.incumbent;
         format!(
             "The best value, {mean:.6e}, is the mean of {count} evaluations; its standard error is {:.1e}.",
             self.error()
@@ -103,17 +110,21 @@ impl Sheet {
         self.noise.as_ref().is_some_and(since)
     }
 
-    /// Counts the evaluations of a challenger from `run`, and then of the incumbent.
-    fn compare(&mut self, point: &[f64], run: u64, tally: &mut Tally, values: &[f64]) -> Verdict {
-        let (Some(noise), Some((&again, values))) = (&mut self.noise, values.split_last()) else {
-            return Verdict::Dropped;
-        };
-        noise.used += values.len() as u64 + 1;
-        if again.is_finite() {
-            let estimate = noise.incumbent.add(again);
+    /// Counts evaluations of the incumbent.
+    fn confirm(&mut self, values: &[f64]) {
+        let Some(noise) = &mut self.noise else { return };
+        for &value in values.iter().filter(|value| value.is_finite()) {
+            let estimate = noise.incumbent.add(value);
             noise.estimate(estimate);
-            self.best.1 = noise.incumbent.mean;
         }
+        noise.used += values.len() as u64;
+        self.best.1 = noise.incumbent.mean;
+    }
+
+    /// Counts evaluations of a challenger from `run`.
+    fn compare(&mut self, point: &[f64], run: u64, tally: &mut Tally, values: &[f64]) -> Verdict {
+        let Some(noise) = &mut self.noise else { return Verdict::Dropped };
+        noise.used += values.len() as u64;
         if values.iter().any(|v| v.is_infinite()) {
             return Verdict::Dropped;
         }
@@ -129,11 +140,16 @@ impl Sheet {
         if gain <= -margin {
             return Verdict::Dropped;
         }
-        let enough = tally.count >= incumbent.count || gain > CLEAR * error;
-        if tally.count < FEWEST || !enough {
+        let enough = if gain > CLEAR * error { FEWEST_CLEAR } else { FEWEST.max(incumbent.count) };
+        if tally.count < enough {
             return Verdict::Open;
         }
         (noise.incumbent, noise.run) = (*tally, run);
+        // Noise may depend on the place.
+        let own = tally.squares / (tally.count - 1.0);
+        if tally.count >= FEWEST && own < noise.variance() / FALLEN {
+            noise.variance = (tally.squares, tally.count - 1.0);
+        }
         self.best = (point.to_vec(), tally.mean);
         Verdict::Better
     }
@@ -153,7 +169,7 @@ pub(super) async fn look(desk: &Desk) {
     }
     desk.with(|sheet| {
         // The old value was the best of several: it does not count.
-        let incumbent = Tally { count: 1.0, mean: again };
+        let incumbent = Tally { count: 1.0, mean: again, squares: 0.0 };
         let variance = (0.5 * gap * gap, 1.0);
         sheet.best = (point, again);
         sheet.noise = Some(Noise { incumbent, run: 0, variance, from: sheet.spent, used: 0 });
@@ -170,8 +186,8 @@ pub(super) fn is_known(desk: &Desk) -> bool {
 }
 
 /// The variance of a value near the best point of a noisy function.
-pub(super) fn variance(desk: &Desk) -> Option<f64> {
-    desk.with(|sheet| sheet.noise.as_ref().map(Noise::variance))
+pub(super) fn variance(desk: &Desk) -> f64 {
+    desk.with(|sheet| sheet.noise.as_ref().map_or(0.0, Noise::variance))
 }
 
 /// Whether points may be compared now.
@@ -204,11 +220,15 @@ pub(super) async fn challenge(desk: &Desk, point: &[f64], run: u64) -> f64 {
     let mut tally = Tally::default();
     let mut more = 1;
     loop {
-        let count = more.max(desk.width().saturating_sub(1));
+        // The incumbent is evaluated once more with the first round.
+        let again = usize::from(tally.count == 0.0);
+        let count = more.max(desk.width().saturating_sub(again));
         let mut points = point.repeat(count);
-        points.extend(desk.with(|sheet| sheet.best.0.clone()));
+        points.extend(desk.with(|sheet| sheet.best.0.repeat(again)));
         let values = desk.evaluate(&points).await;
-        match desk.with(|sheet| sheet.compare(point, run, &mut tally, &values)) {
+        let (values, again) = values.split_at(count);
+        desk.with(|sheet| sheet.confirm(again));
+        match desk.with(|sheet| sheet.compare(point, run, &mut tally, values)) {
             Verdict::Dropped | Verdict::Better => return tally.mean,
             Verdict::Open => more = (tally.count as usize).min(16),
         }
@@ -220,41 +240,38 @@ pub(super) async fn confirm(desk: &Desk) {
     while is_last_part(desk) {
         let point = desk.with(|sheet| sheet.best.0.clone());
         let values = desk.evaluate(&point.repeat(desk.width())).await;
-        desk.with(|sheet| {
-            let Some(noise) = &mut sheet.noise else { return };
-            for &value in values.iter().filter(|v| v.is_finite()) {
-                let estimate = noise.incumbent.add(value);
-                noise.estimate(estimate);
-            }
-            sheet.best.1 = noise.incumbent.mean;
-        });
+        desk.with(|sheet| sheet.confirm(&values));
     }
 }
 
 /// How far noise hides the differences between the particles of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blur {
-    /// The variance of the values in a generation, relative to that of the noise, in the last generations.
-    ratio: f64,
+    /// The variance of the values in a generation, in the last generations.
+    variance: f64,
     generations: u32,
 }
 
 impl Blur {
     /// Notes the values of a generation, in ascending order.
-    pub fn note(&mut self, sorted: &[f64], variance: f64) {
+    pub fn note(&mut self, sorted: &[f64]) {
         let n = sorted.len();
         if n < 4 {
             return;
         }
         // The interquartile range of a normal law is 1.349 standard deviations.
         let deviation = (sorted[3 * n / 4] - sorted[n / 4]) / 1.349;
-        let ratio = (deviation * deviation / variance).min(10.0);
         self.generations += 1;
-        self.ratio += (ratio - self.ratio) / f64::from(self.generations.min(5));
+        self.variance += (deviation * deviation - self.variance) / f64::from(self.generations.min(5));
     }
 
-    /// Whether a run of `lambda` particles is lost in noise.
-    pub fn hides(&self, dim: usize, lambda: usize) -> bool {
-        self.generations as usize >= 5 + 10 * dim / lambda && self.ratio < HIDDEN
+    /// Whether the differences of `lambda` particles are hidden by noise of this variance.
+    pub fn hides(&self, dim: usize, lambda: usize, noise: f64) -> bool {
+        self.generations as usize >= 5 + 10 * dim / lambda && self.variance < HIDDEN * noise
+    }
+
+    /// Whether noise is small enough to believe single values.
+    pub fn is_clear(&self, noise: f64) -> bool {
+        self.generations == 0 || self.variance > CLEAR * CLEAR * noise
     }
 }

@@ -17,10 +17,16 @@ impl Descent<'_> {
             return Some(End::Last);
         }
         if noise::may_compare(desk) {
-            let centre = self.centre();
-            noise::challenge(desk, &centre, self.start.number).await;
+            let challenger = self.challenger();
+            noise::challenge(desk, &challenger, self.start.number).await;
         }
-        if !self.blur.hides(self.dim(), self.lambda) {
+        if !self.is_hidden() {
+            return None;
+        }
+        // Where the particles are now, there may be less noise than at the best point.
+        let centre = self.centre();
+        noise::challenge(desk, &centre, self.start.number).await;
+        if !self.is_hidden() {
             return None;
         }
         let most = self.start.most.min(self.spent + desk.left());
@@ -30,11 +36,21 @@ impl Descent<'_> {
         if self.lambda as u64 * WORTH < most - self.spent {
             self.grow();
         }
+        self.blur = Blur::default();
         None
     }
 
+    fn is_hidden(&self) -> bool {
+        self.blur.hides(self.dim(), self.lambda, noise::variance(self.desk))
+    }
+
+    /// The best point of the run if single values can be believed, else its mean.
+    pub fn challenger(&self) -> Vec<f64> {
+        if self.blur.is_clear(noise::variance(self.desk)) { self.best.0.clone() } else { self.centre() }
+    }
+
     /// The mean, inside the walls.
-    pub fn centre(&self) -> Vec<f64> {
+    fn centre(&self) -> Vec<f64> {
         self.desk.with(|sheet| {
             let inside = |(k, &m): (usize, &f64)| m.clamp(sheet.space.walls(k).0, sheet.space.walls(k).1);
             self.core.mean.iter().enumerate().map(inside).collect()
@@ -46,7 +62,6 @@ impl Descent<'_> {
         self.lambda *= 2;
         self.core.populate(self.lambda);
         self.keep = self.keep.max(self.lambda);
-        self.blur = Blur::default();
         self.trail.clear();
     }
 }
