@@ -2,6 +2,7 @@
 
 mod allocations;
 mod auto;
+mod auto_noise;
 mod auto_states;
 mod auto_suite;
 mod contract;

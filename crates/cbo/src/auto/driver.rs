@@ -17,9 +17,8 @@ const DRAWN: usize = 10;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing.
 const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
-/// A run that noise stops ends after one in so many evaluations; so large a part is left for the run with the best point.
-const NOISY_RUN: u64 = 8;
-const NOISY_REST: f64 = 0.4;
+/// So large a part of the evaluations is left for the run that has the best point of a noisy function.
+const NOISY_REST: f64 = 0.25;
 
 /// Kinds of restarts, between which the evaluations are divided.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +136,12 @@ impl<'a> Driver<'a> {
             if settled { ", and a second look found nothing better" } else { "" }
         ));
         noise::look(desk).await;
-        let done = settled && !noise::is_known(desk) && desk.with(|sheet| sheet.is_open());
+        if noise::is_known(desk) {
+            let lambda = self.usual.max(desk.width());
+            let core = Core::new(desk.with(|sheet| sheet.best.0.clone()), POLISH, lambda);
+            self.kept = Some((0, core, lambda));
+        }
+        let done = settled && self.kept.is_none() && desk.with(|sheet| sheet.is_open());
         if done {
             let verdict = "The coordinates act alone, and the last sweep over all of their lines found nothing better.";
             desk.with(|sheet| sheet.notes.verdict = Some(verdict.into()));
@@ -204,6 +208,8 @@ impl<'a> Driver<'a> {
         self.rugged = end == End::Rugged;
         if self.plateau {
             self.desk.say("Different points have equal values: there are plateaus, so the next runs have many particles and no model.".into());
+        } else if self.rugged && noise::is_known(self.desk) {
+            self.desk.say("No quadratic model holds while the particles are far apart: the function is rugged, or noise makes it look so. Larger runs follow.".into());
         } else if self.rugged {
             self.desk.say("No quadratic model holds while the particles are far apart: the function is rugged, so larger runs follow.".into());
         } else if self.smooth {
@@ -256,11 +262,11 @@ impl<'a> Driver<'a> {
     async fn descend(&mut self, name: &str, (number, core, lambda): (u64, Core, usize), fresh: bool) -> End {
         let desk = self.desk;
         let first = self.runs == 1 && fresh;
-        let most = noise::share(desk, NOISY_RUN);
+        let most = noise::most(desk);
         let model = !self.plateau;
-        let start = Start { core, lambda, model, race: fresh && !first, first, number, most };
-        let seed = desk.with(|sheet| sheet.seed);
+        let (seed, local) = desk.with(|sheet| (sheet.seed, sheet.local));
         self.draws += 1;
+        let start = Start { core, lambda, model, race: fresh && !first, first: first && !local, number, most };
         let mut descent = Descent::new(desk, Random::new(seed, self.draws), start);
         let end = descent.run().await;
         if first {
@@ -284,24 +290,23 @@ impl<'a> Driver<'a> {
     /// What a run found: its best point or, of a noisy function, its mean, with the mean of some evaluations.
     async fn worth(&mut self, descent: &Descent<'_>, end: End, number: u64) -> (Vec<f64>, f64) {
         let desk = self.desk;
-        if !noise::is_known(desk) {
+        if descent.best.1 <= desk.best() {
             noise::look(desk).await;
         }
         if !noise::is_known(desk) {
             return descent.best.clone();
         }
-        let centre = descent.challenger();
-        let value = noise::challenge(desk, &centre, number).await;
+        let place = descent.challenger();
+        let value = noise::challenge(desk, &place, number).await;
         if noise::holder(desk) == Some(number) {
             let (mut core, mut lambda) = (descent.core.clone(), descent.lambda());
             if !matches!(end, End::Hidden | End::Last) {
-                let place = desk.with(|sheet| sheet.best.0.clone());
                 lambda *= 2;
-                core = Core::new(place, POLISH, lambda);
+                core = Core::new(desk.with(|sheet| sheet.best.0.clone()), POLISH, lambda);
             }
             self.kept = Some((number, core, lambda));
         }
-        (centre, value)
+        (place, value)
     }
 
     /// Notes the minimum in which a run ended.

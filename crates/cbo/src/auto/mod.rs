@@ -149,11 +149,11 @@ impl Solver {
         noise::is_known(&self.desk)
     }
 
-    /// Writes down the best point in the user's coordinates; gives its value.
-    fn incumbent(&self, x: &mut [f64]) -> f64 {
+    /// Writes down the best point in the user's coordinates; gives its value, and how far that may be off.
+    fn incumbent(&self, x: &mut [f64]) -> (f64, f64) {
         self.desk.with(|sheet| {
             sheet.space.to_user(&sheet.best.0, x);
-            sheet.best.1
+            (sheet.best.1, sheet.noise.as_ref().map_or(0.0, noise::Noise::doubt))
         })
     }
 

@@ -10,15 +10,18 @@ const ROUNDING: f64 = 1e-13;
 /// The test for noise is made if there are so many evaluations for each coordinate.
 const WORTH_TESTING: u64 = 10;
 /// One in so many evaluations may compare the incumbent with challengers.
-const SHARE: u64 = 16;
+const SHARE: u64 = 8;
 /// A challenger is evaluated so many times at least before it takes over, or so many if it is clearly better.
 const FEWEST: f64 = 4.0;
 const FEWEST_CLEAR: f64 = 2.0;
 /// Standard errors of a difference that leave no doubt.
 const CLEAR: f64 = 3.0;
 /// The last part of the evaluations confirms the incumbent: one in so many, and no more than this.
-const LAST_PART: u64 = 32;
+const LAST_PART: u64 = 16;
 const LAST_MOST: u64 = 100;
+/// A run ends after one in so many evaluations if noise hides the differences between its particles, also without a limit.
+const RUN: u64 = 8;
+const OPEN_RUN: u64 = 32;
 /// How much an estimate of the variance is worth after the next one.
 const REMEMBERED: f64 = 0.97;
 /// Noise has fallen if the variance of a new incumbent is less than one in so many of what it was.
@@ -70,6 +73,11 @@ impl Noise {
     /// The standard error of the best value.
     pub fn error(&self) -> f64 {
         (self.variance() / self.incumbent.count).sqrt()
+    }
+
+    /// How far the best value may be from the true one; anything, after too few evaluations.
+    pub fn doubt(&self) -> f64 {
+        if self.incumbent.count < FEWEST { f64::INFINITY } else { self.error() }
     }
 
     /// How well the best value is known, in a sentence.
@@ -205,9 +213,16 @@ pub(super) fn doubt(desk: &Desk) -> f64 {
     desk.with(|sheet| sheet.noise.as_ref().map_or(0.0, |noise| CLEAR * noise.error()))
 }
 
-/// One in `parts` of the evaluations.
-pub(super) fn share(desk: &Desk, parts: u64) -> u64 {
-    desk.with(|sheet| sheet.budget.min(super::open_budget(sheet.dim())) / parts)
+/// The evaluations after which a run ends when noise hides the differences between its particles.
+pub(super) fn most(desk: &Desk) -> u64 {
+    desk.with(|sheet| {
+        let open = super::open_budget(sheet.dim());
+        match sheet.budget {
+            budget if budget >= open => open / OPEN_RUN,
+            _ if sheet.local => u64::MAX,
+            budget => budget / RUN,
+        }
+    })
 }
 
 /// Whether the last part of the evaluations has begun.

@@ -140,12 +140,13 @@ impl<T: Scalar> Run<T> {
     /// The best point of a noisy function is the solver's choice.
     fn follow_best(&mut self) {
         let mut x = vec![0.0; self.plan.dim()];
-        let value = self.solver.incumbent(&mut x);
-        let x: Vec<T> = x.into_iter().map(T::from_f64).collect();
-        if x != self.ledger.best.x {
-            self.ledger.improve(&x, value, 0);
+        let (value, doubt) = self.solver.incumbent(&mut x);
+        let ledger = &mut self.ledger;
+        if value + doubt < ledger.best.value {
+            ledger.improved = ledger.step;
         }
-        self.ledger.best.value = value;
+        ledger.best = Evaluated { x: x.into_iter().map(T::from_f64).collect(), value };
+        ledger.doubt = doubt;
     }
 
     /// What the solver has agreed on.
@@ -268,7 +269,11 @@ impl<T: Scalar> Process<T> for Run<T> {
             _ => None,
         };
         RunReport {
-            best: if consensus.value < ledger.best.value { consensus.clone() } else { ledger.best.clone() },
+            best: if consensus.value < ledger.best.value && !self.solver.is_noisy() {
+                consensus.clone()
+            } else {
+                ledger.best.clone()
+            },
             consensus,
             stop,
             message: message.unwrap_or_else(|| ledger.message(&self.plan, stop)),

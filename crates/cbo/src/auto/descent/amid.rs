@@ -63,5 +63,7 @@ impl Descent<'_> {
         self.core.populate(self.lambda);
         self.keep = self.keep.max(self.lambda);
         self.trail.clear();
+        // No model orders points by values that are mostly noise.
+        self.start.model = false;
     }
 }
