@@ -9,7 +9,7 @@ use super::core::Core;
 use super::desk::Desk;
 use super::linear::square;
 use super::model::{Frame, Kind, Regression, Sample, kendall};
-use super::noise::Blur;
+use super::noise::{self, Blur};
 use super::random::Random;
 use std::collections::VecDeque;
 
@@ -244,6 +244,7 @@ impl<'a> Descent<'a> {
         self.blur.note(&sorted);
         // Every few generations, because it is seldom asked for.
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
+        let differ = differ && self.blur.is_clear(noise::variance(self.desk));
         if differ && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
             self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
         }

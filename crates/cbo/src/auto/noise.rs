@@ -208,6 +208,13 @@ pub(super) fn holder(desk: &Desk) -> Option<u64> {
     desk.with(|sheet| sheet.noise.as_ref().map(|noise| noise.run))
 }
 
+/// A run amid noise whose mean has a larger value than this will not reach the best one.
+pub(super) fn reach(desk: &Desk) -> f64 {
+    desk.with(|sheet| {
+        sheet.noise.as_ref().map_or(f64::INFINITY, |noise| sheet.best.1 + CLEAR * noise.variance().sqrt())
+    })
+}
+
 /// A gain of the best value that may be luck: 0 without noise.
 pub(super) fn doubt(desk: &Desk) -> f64 {
     desk.with(|sheet| sheet.noise.as_ref().map_or(0.0, |noise| CLEAR * noise.error()))

@@ -25,9 +25,13 @@ impl Descent<'_> {
         }
         // Where the particles are now, there may be less noise than at the best point.
         let centre = self.centre();
-        noise::challenge(desk, &centre, self.start.number).await;
+        let value = noise::challenge(desk, &centre, self.start.number).await;
         if !self.is_hidden() {
             return None;
+        }
+        // What noise hides is about as large as the noise.
+        if self.start.race && value > noise::reach(desk) {
+            return Some(End::Race);
         }
         let most = self.start.most.min(self.spent + desk.left());
         if self.spent >= self.start.most {
