@@ -241,10 +241,10 @@ impl<'a> Driver<'a> {
         points[best * dim..(best + 1) * dim].to_vec()
     }
 
-    /// Goes on with the run that has the best point of a noisy function, if it is its turn: half of the time, and at last.
+    /// Goes on with the run that has the best point of a noisy function, if it is its turn: a third of the time, and at last.
     async fn sharpen(&mut self) -> bool {
         let (spent, budget, left) = self.desk.with(|sheet| (sheet.spent, sheet.budget, sheet.left()));
-        let turn = self.sharpened <= spent / 2 || (left as f64) < NOISY_REST * budget as f64;
+        let turn = self.sharpened <= spent / 3 || (left as f64) < NOISY_REST * budget as f64;
         let Some(kept) = self.kept.take_if(|_| turn) else { return false };
         self.descend("sharper run", kept, false).await;
         true
@@ -298,7 +298,8 @@ impl<'a> Driver<'a> {
         }
         let place = descent.challenger();
         let value = noise::challenge(desk, &place, number).await;
-        if noise::holder(desk) == Some(number) {
+        let done = matches!(end, End::Rugged | End::Race | End::Plateau);
+        if !done && noise::holder(desk) == Some(number) {
             let (mut core, mut lambda) = (descent.core.clone(), descent.lambda());
             if !matches!(end, End::Hidden | End::Last) {
                 lambda *= 2;

@@ -2,6 +2,7 @@
 
 use super::{Descent, LOCAL, median};
 use crate::auto::model::Sample;
+use crate::auto::noise;
 
 /// After so many failures in a row of the full model in a wide first run the function is rugged,
 const FAILURES: u32 = 4;
@@ -69,7 +70,9 @@ impl Descent<'_> {
         if self.stagnates() {
             return Some(End::Stagnation);
         }
-        if self.start.race && self.is_lost() {
+        // A run does not race against its own mean, which is better than its particles.
+        let leads = noise::holder(self.desk) == Some(self.start.number);
+        if self.start.race && !leads && self.is_lost() {
             return Some(End::Race);
         }
         let wide = self.core.widest() > LOCAL;
