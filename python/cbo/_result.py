@@ -103,7 +103,8 @@ class OptimizeResult(AttributeDict):
     x : ndarray
         The best point ever evaluated.
     fun : float
-        Its value.
+        Its value. If the method auto found noise, it is the mean of several evaluations; the ``explanation`` has
+        their number and the standard error.
     nfev, nit : int
         Evaluations and steps.
     success : bool

@@ -13,6 +13,8 @@ pub(crate) struct Ledger<T> {
     pub failed: u64,
     pub infeasible: u64,
     pub best: Evaluated<T>,
+    /// How far the true value of the best point may be from its value, which is a mean if `auto` found noise.
+    pub doubt: f64,
     /// The data batch on which the best point was evaluated.
     pub best_batch: u64,
     /// The step that found it.
@@ -30,6 +32,7 @@ impl<T: Scalar> Ledger<T> {
             failed: 0,
             infeasible: 0,
             best: Evaluated { x: vec![T::default(); dim], value: f64::INFINITY },
+            doubt: 0.0,
             best_batch: 0,
             improved: 0,
             done_below,
@@ -46,7 +49,7 @@ impl<T: Scalar> Ledger<T> {
     pub fn stop(&self, plan: &Plan, spent: bool, seconds: f64, narrow: impl Fn(f64) -> bool) -> Option<StopReason> {
         let config = plan.config();
         let reasons = [
-            (config.target.is_some_and(|target| self.best.value <= target), StopReason::Target),
+            (config.target.is_some_and(|target| self.best.value + self.doubt <= target), StopReason::Target),
             (plan.last_step().is_some_and(|last| self.step >= last), StopReason::Steps),
             (spent, StopReason::Evaluations),
             (config.stagnation.is_some_and(|steps| self.step - self.improved >= steps), StopReason::Stagnation),

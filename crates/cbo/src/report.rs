@@ -83,7 +83,8 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.agreed().effective_sample_size
     }
 
-    /// The best point ever evaluated (on this data batch, if the objective is stochastic).
+    /// The best point ever evaluated (on this data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found noise,
+    /// its value is the mean of its evaluations.
     pub fn best(&self) -> &'a Evaluated<T> {
         &self.run.ledger().best
     }
@@ -187,7 +188,8 @@ pub struct RunReport<T> {
 }
 
 impl<T> RunReport<T> {
-    /// The best point ever evaluated (on the last data batch, if the objective is stochastic).
+    /// The best point ever evaluated (on the last data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found
+    /// noise, its value is the mean of its evaluations.
     pub fn best(&self) -> &Evaluated<T> {
         &self.best
     }

@@ -18,9 +18,9 @@ fn any_scale_of_values_will_do() {
             let (_, value) = best(&config, |x| scale * rosenbrock(x));
             assert!(value < 1e-10 * scale, "{value} at scale {scale}, seed {seed}");
         }
-        for constant in [-7.0, 1e3] {
+        for constant in [-1e9, -7.0, 1e3, 1e9] {
             let (_, value) = best(&config, |x| constant + rosenbrock(x));
-            assert!(value - constant <= 1e-10 + 1e-13 * constant.abs(), "{value} above {constant}, seed {seed}");
+            assert!(value - constant <= 1e-10 + 1e-14 * constant.abs(), "{value} above {constant}, seed {seed}");
         }
     }
 }
@@ -114,7 +114,7 @@ fn failures_and_cliffs_at_an_angle_are_stood() {
                 let side: f64 = x.iter().sum();
                 if side < 1.0 { bad } else { x.iter().map(|v| v * v).sum::<f64>() }
             });
-            assert!(value < 1.0 / 3.0 + 0.2, "{value} at {x:?}, seed {seed}");
+            assert!(value < 1.0 / 3.0 + 1e-2, "{value} at {x:?}, seed {seed}");
         }
     }
 }

@@ -111,7 +111,7 @@ fn steps_are_plateaus_and_rounded_values_are_not() {
         assert!(ended(&report, PLATEAU), "seed {seed}: {:?}", report.explanation());
         let smooth: [fn(&[f64]) -> f64; 3] = [|x| sphere(&turned(x)).sqrt(), ellipsoid, rosenbrock];
         for (i, f) in smooth.into_iter().enumerate() {
-            for constant in [0.0, 1.0] {
+            for constant in [0.0, 1.0, 1e4, -1e8] {
                 let report = run(seed, 4, Some(2000), |x| f(x) + constant);
                 assert!(!ended(&report, PLATEAU), "{i} + {constant}, seed {seed}: {:?}", report.explanation());
             }

@@ -3,6 +3,7 @@
 mod allocations;
 mod auto;
 mod auto_invariance;
+mod auto_noise;
 mod auto_phases;
 mod auto_states;
 mod auto_suite;

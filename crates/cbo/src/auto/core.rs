@@ -91,6 +91,11 @@ impl Core {
         self.mean.len()
     }
 
+    /// Has `lambda` particles from now on.
+    pub fn populate(&mut self, lambda: usize) {
+        self.rates = Rates::new(self.dim(), lambda, self.shape.speed());
+    }
+
     /// Turns rows of standard normals into points.
     pub fn points(&self, normals: &[f64], to: &mut Vec<f64>) {
         let dim = self.dim();

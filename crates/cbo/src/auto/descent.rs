@@ -1,5 +1,6 @@
 //! One run of the [core](super::core) from one start, with a [model](super::model) that saves evaluations.
 
+mod amid;
 mod ends;
 
 pub(super) use ends::End;
@@ -8,6 +9,7 @@ use super::core::Core;
 use super::desk::Desk;
 use super::linear::square;
 use super::model::{Frame, Kind, kendall};
+use super::noise::{self, Blur};
 use super::random::Random;
 use super::regression::{Regression, Sample};
 use std::collections::VecDeque;
@@ -15,14 +17,17 @@ use std::collections::VecDeque;
 /// How a run begins.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    pub mean: Vec<f64>,
-    pub step: f64,
+    pub core: Core,
     pub lambda: usize,
     /// Whether a model is used.
     pub model: bool,
     /// Whether the run is given up when it will not reach the best value so far.
     pub race: bool,
     pub first: bool,
+    /// Which run it is, from 1.
+    pub number: u64,
+    /// The evaluations after which it ends when noise hides the differences of its particles.
+    pub most: u64,
 }
 
 /// Kendall's tau from which on a model is believed.
@@ -70,22 +75,23 @@ pub(super) struct Descent<'a> {
     pub tried: (u32, u32),
     /// The best value before this run.
     rival: f64,
+    blur: Blur,
 }
 
 impl<'a> Descent<'a> {
     pub fn new(desk: &'a Desk, random: Random, start: Start) -> Self {
-        let dim = start.mean.len();
+        let dim = start.core.dim();
         let most = if dim <= super::FULL_MODEL { Kind::Full } else { Kind::Diagonal };
         // In many dimensions a model costs more than it saves.
         let start = Start { model: start.model && dim <= super::ANY_MODEL, ..start };
         let keep = if start.model { 2 * most.terms(dim) } else { 0 };
         Self {
-            core: Core::new(start.mean.clone(), start.step, start.lambda),
+            core: start.core.clone(),
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
             keep: keep.max(start.lambda).max(40),
-            best: (start.mean.clone(), f64::INFINITY),
+            best: (start.core.mean.clone(), f64::INFINITY),
             spent: 0,
             guess: None,
             model: None,
@@ -99,6 +105,7 @@ impl<'a> Descent<'a> {
             inverse: None,
             tried: (0, 0),
             rival: desk.best(),
+            blur: Blur::default(),
             desk,
             random,
             start,
@@ -109,6 +116,10 @@ impl<'a> Descent<'a> {
         self.core.dim()
     }
 
+    pub fn lambda(&self) -> usize {
+        self.lambda
+    }
+
     pub fn spent(&self) -> u64 {
         self.spent
     }
@@ -116,7 +127,7 @@ impl<'a> Descent<'a> {
     pub async fn run(&mut self) -> End {
         loop {
             self.generation().await;
-            if let Some(end) = self.end() {
+            if let Some(end) = self.amid_noise().await.or_else(|| self.end()) {
                 return end;
             }
         }
@@ -251,8 +262,10 @@ impl<'a> Descent<'a> {
                 self.ranges.pop_front();
             }
         }
+        self.blur.note(&sorted);
         // Every few generations, because it is seldom asked for.
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
+        let differ = differ && self.blur.is_clear(noise::variance(self.desk));
         if differ && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
             self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
         }

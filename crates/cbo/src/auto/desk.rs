@@ -4,6 +4,7 @@
 //! [joined](together) share their rounds. Nothing runs in the background: [`Solver`](super::Solver) polls.
 
 use super::Auto;
+use super::noise::Noise;
 use super::notes::{Notes, Phase};
 use super::random::Random;
 use super::space::Space;
@@ -37,8 +38,10 @@ pub(super) struct Sheet {
     pub spent: u64,
     /// Evaluations allowed.
     pub budget: u64,
-    /// The best point in the unit box, and its value.
+    /// The best point in the unit box, and its value: of a noisy function the mean of its values.
     pub best: (Vec<f64>, f64),
+    /// What is known of the noise, if there is any.
+    pub noise: Option<Noise>,
     /// Points that a round should have at least.
     pub width: usize,
     pub seed: u64,
@@ -100,7 +103,7 @@ impl Sheet {
         }
         for (x, &value) in self.asked[self.told * dim..].chunks_exact(dim).zip(values) {
             let value = if value.is_nan() || value == f64::NEG_INFINITY { f64::INFINITY } else { value };
-            if value < self.best.1 {
+            if value < self.best.1 && self.noise.is_none() {
                 self.best.0.copy_from_slice(x);
                 self.best.1 = value;
             }
@@ -130,6 +133,7 @@ impl Desk {
             spent: 0,
             budget: super::budget(plan),
             best: (vec![0.5; plan.dim()], f64::INFINITY),
+            noise: None,
             width: config.batch.unwrap_or(1),
             seed: config.seed,
             local,

@@ -1,7 +1,9 @@
 //! Which phase comes next: a test for separability, lines, then runs from one start after another.
 
+use super::core::Core;
 use super::descent::{Descent, End, Start};
 use super::desk::Desk;
+use super::noise;
 use super::random::Random;
 use super::separable::{is_separable, solve_lines};
 
@@ -23,6 +25,8 @@ const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
 /// and so many runs ended at the best point.
 const VISITS: u32 = 3;
+/// So large a part of the evaluations is left for the run that has the best point of a noisy function.
+const NOISY_REST: f64 = 0.25;
 
 /// Kinds of restarts, between which the evaluations are divided.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +48,10 @@ pub(super) async fn solve(desk: Desk) {
         desk.value(&first).await;
     }
     if desk.with(|sheet| sheet.local) {
+        noise::look(&desk).await;
         let mean = driver.start(1, true).await;
         let end = driver.run("polish", mean, POLISH, 1).await;
+        noise::confirm(&desk).await;
         let why = end.sentence();
         desk.with(|sheet| sheet.notes.verdict = Some(format!("The polish from the start is over: {why}.")));
         return;
@@ -63,12 +69,18 @@ struct Driver<'a> {
     /// The usual population.
     usual: usize,
     runs: u64,
+    /// Sequences of random numbers used by them.
+    draws: u64,
     plateau: bool,
     rugged: bool,
     /// Whether the model held in the first run.
     smooth: bool,
     /// Where runs ended: value and place.
     minima: Vec<(f64, Vec<f64>, u32)>,
+    /// The run with the best point of a noisy function: its number, its particles and how many they are.
+    kept: Option<(u64, Core, usize)>,
+    /// Evaluations that went on with it.
+    sharpened: u64,
 }
 
 impl<'a> Driver<'a> {
@@ -76,7 +88,20 @@ impl<'a> Driver<'a> {
         let (dim, seed) = (desk.dim(), desk.with(|sheet| sheet.seed));
         let usual = 4 + (3.0 * libm::log(dim as f64)) as usize;
         let random = Random::new(seed, 0);
-        Self { desk, random, dim, usual, runs: 0, plateau: false, rugged: false, smooth: false, minima: Vec::new() }
+        Self {
+            desk,
+            random,
+            dim,
+            usual,
+            runs: 0,
+            draws: 0,
+            plateau: false,
+            rugged: false,
+            smooth: false,
+            minima: Vec::new(),
+            kept: None,
+            sharpened: 0,
+        }
     }
 
     /// Tests whether coordinates act alone and, if so, minimises along each. Tells whether that is all there is to do.
@@ -84,6 +109,17 @@ impl<'a> Driver<'a> {
         let desk = self.desk;
         let separable = is_separable(desk, &mut self.random).await;
         let seen = desk.with(|sheet| sheet.spent);
+        if self.dim == 1 && seen == 0 {
+            let middle = desk.with(|sheet| sheet.consensus.clone());
+            desk.value(&middle).await;
+        }
+        // Lines settle what they can if the noise is too small to be seen in the test; the look at it comes after them.
+        if !separable || self.dim == 1 {
+            noise::look(desk).await;
+        }
+        if self.dim == 1 && noise::is_known(desk) {
+            return false;
+        }
         if !separable {
             desk.note("separability test", "the coordinates do not act alone");
             desk.say(format!(
@@ -107,7 +143,13 @@ impl<'a> Driver<'a> {
             "The lines took {spent} evaluations{}.",
             if settled { ", and a second look found nothing better" } else { "" }
         ));
-        let done = settled && desk.with(|sheet| sheet.is_open());
+        noise::look(desk).await;
+        if noise::is_known(desk) {
+            let lambda = self.usual.max(desk.width());
+            let core = Core::new(desk.with(|sheet| sheet.best.0.clone()), POLISH, lambda);
+            self.kept = Some((0, core, lambda));
+        }
+        let done = settled && self.kept.is_none() && desk.with(|sheet| sheet.is_open());
         if done {
             let verdict = "The coordinates act alone, and the last sweep over all of their lines found nothing better.";
             desk.with(|sheet| sheet.notes.verdict = Some(verdict.into()));
@@ -122,6 +164,7 @@ impl<'a> Driver<'a> {
         let mean = self.start(1, given).await;
         let end = self.run("first run", mean, WIDE, 1).await;
         self.judge(end);
+        noise::confirm(desk).await;
         let arm = |name, times, step, drawn| Arm { name, times, step, drawn, spent: 0, best: f64::INFINITY };
         let mut arms = [arm("large run", 4, WIDE, 1), arm("small run", 1, NEAR, DRAWN)];
         let (mut fruitless, mut found_at, mut visits) = (0, desk.with(|sheet| sheet.spent), 1);
@@ -135,28 +178,37 @@ impl<'a> Driver<'a> {
             let (before, (place, best)) = desk.with(|sheet| (sheet.spent, sheet.best.clone()));
             // On a plateau only many particles see which way is down.
             let (times, step, drawn) = if self.plateau { (8, WIDE, 1) } else { (arm.times, arm.step, arm.drawn) };
-            let mean = self.start(drawn, false).await;
-            let end = self.run(arm.name, mean, step, times).await;
-            // Where evaluations are plenty, each large run is twice as large as the one before.
-            if arm.step == WIDE && before as f64 > PLENTY * self.dim as f64 {
-                arm.times = (2 * arm.times).min(LARGEST);
+            let sharpened = self.sharpen().await;
+            if !sharpened {
+                let mean = self.start(drawn, false).await;
+                let end = self.run(arm.name, mean, step, times).await;
+                self.plateau |= end == End::Plateau;
+                arm.best = arm.best.min(self.minima.last().map_or(f64::INFINITY, |m| m.0));
+                // Where evaluations are plenty, each large run is twice as large as the one before.
+                if arm.step == WIDE && before as f64 > PLENTY * self.dim as f64 {
+                    arm.times = (2 * arm.times).min(LARGEST);
+                }
             }
-            self.plateau |= end == End::Plateau;
+            noise::confirm(desk).await;
             let spent = desk.with(|sheet| sheet.spent);
-            arm.spent += spent - before;
-            arm.best = arm.best.min(self.minima.last().map_or(f64::INFINITY, |m| m.0));
+            if sharpened {
+                self.sharpened += spent - before;
+            } else {
+                arm.spent += spent - before;
+            }
             // Another minimum, and not the same one with more digits.
             let (now, value) = desk.with(|sheet| sheet.best.clone());
-            let better = best - value > 1e-9 * best.abs() || best.is_infinite() && value.is_finite();
-            if better && !is_near(&place, &now) {
+            let gain = best - value > (1e-9 * best.abs()).max(noise::doubt(desk));
+            if gain && !is_near(&place, &now) || best.is_infinite() && value.is_finite() {
                 (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
                 visits += u32::from(self.minima.last().is_some_and(|m| is_near(&m.1, &now)));
             }
             let in_vain = spent - found_at;
-            let enough =
-                fruitless >= FRUITLESS_RUNS && visits >= VISITS && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
+            // Noise hides whether two runs ended in the same place.
+            let known = visits >= VISITS || noise::is_known(desk);
+            let enough = fruitless >= FRUITLESS_RUNS && known && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
             if enough && desk.with(|sheet| sheet.is_open()) {
                 let verdict = format!(
                     "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point."
@@ -173,6 +225,8 @@ impl<'a> Driver<'a> {
         self.rugged = end == End::Rugged;
         if self.plateau {
             self.desk.say("Different points have equal values: there are plateaus, so the next runs have many particles and no model.".into());
+        } else if self.rugged && noise::is_known(self.desk) {
+            self.desk.say("No quadratic model holds while the particles are far apart: the function is rugged, or noise makes it look so. Larger runs follow.".into());
         } else if self.rugged {
             self.desk.say("No quadratic model holds while the particles are far apart: the function is rugged, so larger runs follow.".into());
         } else if self.smooth {
@@ -204,32 +258,45 @@ impl<'a> Driver<'a> {
         points[best * dim..(best + 1) * dim].to_vec()
     }
 
+    /// Goes on with the run that has the best point of a noisy function, if it is its turn: a third of the time, and at last.
+    async fn sharpen(&mut self) -> bool {
+        let (spent, budget, left) = self.desk.with(|sheet| (sheet.spent, sheet.budget, sheet.left()));
+        let turn = self.sharpened <= spent / 3 || (left as f64) < NOISY_REST * budget as f64;
+        let Some(kept) = self.kept.take_if(|_| turn) else { return false };
+        self.descend("sharper run", kept, false).await;
+        true
+    }
+
     /// One run.
     async fn run(&mut self, name: &str, mean: Vec<f64>, step: f64, times: usize) -> End {
-        let desk = self.desk;
-        let first = self.runs == 0;
         self.runs += 1;
         // Where several points are evaluated at once, the model chooses them from three times as many.
-        let width = if desk.width() > 1 { desk.width().max((3 * desk.width()).min(CHOICE)) } else { 1 };
-        let lambda = (times * self.usual).max(width);
-        let start = Start {
-            mean,
-            step,
-            lambda,
-            model: !self.plateau,
-            race: !first,
-            first: first && !desk.with(|sheet| sheet.local),
-        };
-        let seed = desk.with(|sheet| sheet.seed);
-        let mut descent = Descent::new(desk, Random::new(seed, self.runs), start);
+        let width = self.desk.width();
+        let choice = if width > 1 { width.max((3 * width).min(CHOICE)) } else { 1 };
+        let lambda = (times * self.usual).max(choice);
+        let core = Core::new(mean, step, lambda);
+        self.descend(name, (self.runs, core, lambda), true).await
+    }
+
+    /// A run from its beginning, or from where it was.
+    async fn descend(&mut self, name: &str, (number, core, lambda): (u64, Core, usize), fresh: bool) -> End {
+        let desk = self.desk;
+        let first = self.runs == 1 && fresh;
+        let most = noise::most(desk);
+        let model = !self.plateau;
+        let (seed, local) = desk.with(|sheet| (sheet.seed, sheet.local));
+        self.draws += 1;
+        let start = Start { core, lambda, model, race: fresh && !first, first: first && !local, number, most };
+        let mut descent = Descent::new(desk, Random::new(seed, self.draws), start);
         let end = descent.run().await;
         if first {
             self.smooth = end != End::Rugged && 2 * descent.tried.1 > descent.tried.0;
         }
-        let (place, value) = descent.best.clone();
+        let (place, value) = self.worth(&descent, end, number).await;
         desk.note(name, end.sentence());
         desk.say(format!(
-            "The {name} ({lambda} particles, {} evaluations) ended at {value:.6e}: {}.",
+            "The {name} ({} particles, {} evaluations) ended at {value:.6e}: {}.",
+            descent.lambda(),
             descent.spent(),
             end.sentence()
         ));
@@ -238,6 +305,29 @@ impl<'a> Driver<'a> {
         }
         self.remember(value, place, end);
         end
+    }
+
+    /// What a run found: its best point or, of a noisy function, its mean, with the mean of some evaluations.
+    async fn worth(&mut self, descent: &Descent<'_>, end: End, number: u64) -> (Vec<f64>, f64) {
+        let desk = self.desk;
+        if descent.best.1 <= desk.best() {
+            noise::look(desk).await;
+        }
+        if !noise::is_known(desk) {
+            return descent.best.clone();
+        }
+        let place = descent.challenger();
+        let value = noise::challenge(desk, &place, number).await;
+        let done = matches!(end, End::Rugged | End::Race | End::Plateau);
+        if !done && noise::holder(desk) == Some(number) {
+            let (mut core, mut lambda) = (descent.core.clone(), descent.lambda());
+            if !matches!(end, End::Hidden | End::Last) {
+                lambda *= 2;
+                core = Core::new(desk.with(|sheet| sheet.best.0.clone()), POLISH, lambda);
+            }
+            self.kept = Some((number, core, lambda));
+        }
+        (place, value)
     }
 
     /// Notes the minimum in which a run ended.

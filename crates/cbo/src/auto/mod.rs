@@ -14,6 +14,7 @@ mod driver;
 mod evaluate;
 mod linear;
 mod model;
+mod noise;
 mod notes;
 mod random;
 mod regression;
@@ -144,6 +145,19 @@ impl Solver {
         self.desk.best()
     }
 
+    /// Whether the function was seen to be noisy.
+    fn is_noisy(&self) -> bool {
+        noise::is_known(&self.desk)
+    }
+
+    /// Writes down the best point in the user's coordinates; gives its value, and how far that may be off.
+    fn incumbent(&self, x: &mut [f64]) -> (f64, f64) {
+        self.desk.with(|sheet| {
+            sheet.space.to_user(&sheet.best.0, x);
+            (sheet.best.1, sheet.noise.as_ref().map_or(0.0, noise::Noise::doubt))
+        })
+    }
+
     /// What it saw and why it did what it did.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences = self.desk.with(|sheet| sheet.notes.sentences.clone());
@@ -151,6 +165,7 @@ impl Solver {
         if known > 1 {
             sentences.push(format!("Runs ended in {known} different places; {times} of them where the last one did."));
         }
+        sentences.extend(self.desk.with(|sheet| sheet.noise.as_ref().map(noise::Noise::sentence)));
         let dim = self.desk.dim();
         if let Some(covariance) =
             self.desk.with(|sheet| sheet.covariance.clone()).filter(|_| dim > 1 && dim <= FULL_MODEL)

@@ -124,14 +124,29 @@ impl<T: Scalar> Run<T> {
             }
             self.ledger.infeasible += u64::from(value == f64::INFINITY);
             self.agreed.least = self.agreed.least.min(value);
-            if value < self.ledger.best.value {
+            if value < self.ledger.best.value && !self.solver.is_noisy() {
                 self.ledger.improve(self.points.rows().row(row), value, 0);
             }
         }
         self.told.note(self.solver.ask(), &self.energies);
         self.solver.tell(&values);
+        if self.solver.is_noisy() {
+            self.follow_best();
+        }
         self.look();
         failed
+    }
+
+    /// The best point of a noisy function is the solver's choice.
+    fn follow_best(&mut self) {
+        let mut x = vec![0.0; self.plan.dim()];
+        let (value, doubt) = self.solver.incumbent(&mut x);
+        let ledger = &mut self.ledger;
+        if value + doubt < ledger.best.value {
+            ledger.improved = ledger.step;
+        }
+        ledger.best = Evaluated { x: x.into_iter().map(T::from_f64).collect(), value };
+        ledger.doubt = doubt;
     }
 
     /// What the solver has agreed on.
@@ -254,7 +269,11 @@ impl<T: Scalar> Process<T> for Run<T> {
             _ => None,
         };
         RunReport {
-            best: if consensus.value < ledger.best.value { consensus.clone() } else { ledger.best.clone() },
+            best: if consensus.value < ledger.best.value && !self.solver.is_noisy() {
+                consensus.clone()
+            } else {
+                ledger.best.clone()
+            },
             consensus,
             stop,
             message: message.unwrap_or_else(|| ledger.message(&self.plan, stop)),

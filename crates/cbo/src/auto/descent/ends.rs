@@ -1,6 +1,7 @@
 //! When a run is over, and why.
 
 use super::{Descent, LOCAL, median};
+use crate::auto::noise;
 use crate::auto::regression::Sample;
 
 /// After so many failures in a row of the full model in a wide first run the function is rugged,
@@ -29,6 +30,10 @@ pub(in crate::auto) enum End {
     Plateau,
     /// The model does not hold while the particles are wide apart.
     Rugged,
+    /// Noise hides the differences of the particles.
+    Hidden,
+    /// The last evaluations are for the best point of a noisy function.
+    Last,
 }
 
 impl End {
@@ -41,6 +46,8 @@ impl End {
             Self::Stagnation => "it no longer improved",
             Self::Race => "it would not have reached the best value",
             Self::Plateau => "different points have equal values",
+            Self::Hidden => "noise hides the differences between its particles",
+            Self::Last => "the last evaluations are for the best point",
             Self::Rugged => "no quadratic model holds while the particles are far apart",
         }
     }
@@ -67,7 +74,9 @@ impl Descent<'_> {
         if self.stagnates() {
             return Some(End::Stagnation);
         }
-        if self.start.race && self.is_lost() {
+        // A run does not race against its own mean, which is better than its particles.
+        let leads = noise::holder(self.desk) == Some(self.start.number);
+        if self.start.race && !leads && self.is_lost() {
             return Some(End::Race);
         }
         let wide = self.core.widest() > LOCAL;
