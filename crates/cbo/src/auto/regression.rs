@@ -17,9 +17,11 @@ const DRIFT: f64 = 100.0;
 const UPHEAVAL: f64 = 1.0;
 /// What is added to the diagonal, relative to its mean.
 const RIDGE: f64 = 1e-9;
-/// The weight of the best point; that of the worst is 1. It is large because the function is quadratic only near its minimum: points
-/// further away say what those close by leave open.
-const HEAVIEST: f64 = 1e4;
+/// The logarithm of the weight of the best point; the worst one has the weight 1. It is large because the function is quadratic only
+/// near its minimum: points further away say what those close by leave open.
+const HEAVIEST: f64 = 9.0;
+/// Among few points weights fall more slowly: by a factor of e over so many ranks.
+const RANKS: f64 = 6.0;
 /// By which factor a weight may be too large or too small before it is changed.
 const TOLERANCE: f64 = 2.0;
 
@@ -73,8 +75,9 @@ fn kept(count: usize, terms: usize) -> usize {
 /// The weights of `count` points, the best first.
 fn weights(count: usize, terms: usize) -> impl Iterator<Item = f64> {
     let kept = kept(count, terms);
-    let next = libm::pow(HEAVIEST, -1.0 / kept as f64);
-    let weights = std::iter::successors(Some(HEAVIEST), move |weight| Some(weight * next));
+    let heaviest = HEAVIEST.min(kept as f64 / RANKS);
+    let next = libm::exp(-heaviest / kept as f64);
+    let weights = std::iter::successors(Some(libm::exp(heaviest)), move |weight| Some(weight * next));
     weights.take(kept).chain(std::iter::repeat(0.0)).take(count)
 }
 
