@@ -163,5 +163,23 @@ impl Core {
         }
         self.step *= exp(change);
         self.shape.deviations(&mut self.deviations);
+        self.balance();
+    }
+
+    /// Only `s A` matters: in a long run A may grow while s shrinks, and neither should leave the range of numbers. Powers of 2 change no
+    /// digit.
+    fn balance(&mut self) {
+        const FAR: f64 = (1u64 << 40) as f64;
+        let widest = self.deviations.iter().copied().fold(0.0, f64::max);
+        let factor = if widest > FAR {
+            1.0 / FAR
+        } else if widest < 1.0 / FAR {
+            FAR
+        } else {
+            return;
+        };
+        self.shape.scale(factor);
+        self.step /= factor;
+        self.path.iter_mut().chain(&mut self.deviations).for_each(|v| *v *= factor);
     }
 }

@@ -5,6 +5,9 @@
 
 use crate::simd::{Kernel, Vector, run};
 
+/// Columns of which inner products are summed at once.
+const PIECE: usize = 512;
+
 /// `y += a x`.
 #[inline(always)]
 fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
@@ -260,60 +263,82 @@ pub(super) fn square(x: &[f64]) -> f64 {
     dot(x, x)
 }
 
-/// Eigenvalues, ascending, and eigenvectors as columns, of the symmetric matrix whose lower half is given: Jacobi's rotations, for small
-/// matrices and rare use.
-pub(super) fn eigen(n: usize, lower: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let mut a = vec![0.0; n * n];
-    for j in 0..n {
-        for i in j..n {
-            a[j * n + i] = lower[j * n + i];
-            a[i * n + j] = lower[j * n + i];
-        }
-    }
-    let mut vectors = vec![0.0; n * n];
-    (0..n).for_each(|i| vectors[i * n + i] = 1.0);
-    for _sweep in 0..30 {
-        let (mut off, mut diagonal) = (0.0, 0.0);
-        for j in 0..n {
-            diagonal += a[j * n + j].powi(2);
-            off += (j + 1..n).map(|i| a[j * n + i].powi(2)).sum::<f64>();
-        }
-        if off <= 1e-30 * diagonal {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                rotate(n, &mut a, &mut vectors, p, q);
+/// `z + sum factor (axis z) axis` for each row z of `rows`, into the rows of `to`.
+pub(super) fn stretch(n: usize, axes: &[f64], factors: &[f64], rows: &[f64], to: &mut [f64]) {
+    struct Body<'a>(usize, &'a [f64], &'a [f64], &'a [f64], &'a mut [f64]);
+    impl Kernel<f64> for Body<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Vector<Scalar = f64>>(self) {
+            let Body(n, axes, factors, rows, to) = self;
+            let mut along = vec![0.0; factors.len()];
+            for (z, y) in rows.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+                for ((a, axis), factor) in along.iter_mut().zip(axes.chunks_exact(n)).zip(factors) {
+                    *a = factor * inner::<V>(axis, z);
+                }
+                y.copy_from_slice(z);
+                add_rows::<V>(&along, axes, y);
             }
         }
     }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| a[i * n + i].total_cmp(&a[j * n + j]));
-    let values = order.iter().map(|&i| a[i * n + i]).collect();
-    (values, order.iter().flat_map(|&i| vectors[i * n..(i + 1) * n].to_vec()).collect())
+    run(Body(n, axes, factors, rows, to));
 }
 
-fn rotate(n: usize, a: &mut [f64], vectors: &mut [f64], p: usize, q: usize) {
-    let apq = a[p * n + q];
-    if apq == 0.0 {
-        return;
+/// Sums of the rows, one for each row of coefficients.
+pub(super) fn combine(n: usize, coefficients: &[f64], rows: &[f64], to: &mut [f64]) {
+    struct Body<'a>(usize, &'a [f64], &'a [f64], &'a mut [f64]);
+    impl Kernel<f64> for Body<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Vector<Scalar = f64>>(self) {
+            let Body(n, coefficients, rows, to) = self;
+            for (c, y) in coefficients.chunks_exact(rows.len() / n).zip(to.chunks_exact_mut(n)) {
+                y.fill(0.0);
+                add_rows::<V>(c, rows, y);
+            }
+        }
     }
-    let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * apq);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let c = 1.0 / (t * t + 1.0).sqrt();
-    let s = t * c;
-    for k in 0..n {
-        let (x, y) = (a[k * n + p], a[k * n + q]);
-        (a[k * n + p], a[k * n + q]) = (c * x - s * y, s * x + c * y);
+    run(Body(n, coefficients, rows, to));
+}
+
+/// `y += sum a row` over rows as long as y.
+#[inline(always)]
+fn add_rows<V: Vector<Scalar = f64>>(a: &[f64], rows: &[f64], y: &mut [f64]) {
+    let n = y.len();
+    let mut fours = rows.chunks_exact(4 * n);
+    for (four, a) in (&mut fours).zip(a.chunks_exact(4)) {
+        axpy4::<V>([a[0], a[1], a[2], a[3]], std::array::from_fn(|i| &four[i * n..(i + 1) * n]), y);
     }
-    for k in 0..n {
-        let (x, y) = (a[p * n + k], a[q * n + k]);
-        (a[p * n + k], a[q * n + k]) = (c * x - s * y, s * x + c * y);
+    let rest = fours.remainder();
+    for (row, a) in rest.chunks_exact(n).zip(&a[a.len() - rest.len() / n..]) {
+        axpy::<V>(*a, row, y);
     }
-    for k in 0..n {
-        let (x, y) = (vectors[p * n + k], vectors[q * n + k]);
-        (vectors[p * n + k], vectors[q * n + k]) = (c * x - s * y, s * x + c * y);
+}
+
+/// The lower half of the matrix of inner products of the rows.
+pub(super) fn products(n: usize, rows: &[f64]) -> Vec<f64> {
+    struct Body<'a>(usize, &'a [f64], &'a mut [f64]);
+    impl Kernel<f64> for Body<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Vector<Scalar = f64>>(self) {
+            let Body(n, rows, matrix) = self;
+            let count = rows.len() / n;
+            // Piece by piece, so that all rows of a piece are near the processor.
+            for from in (0..n).step_by(PIECE) {
+                let row = |i: usize| &rows[i * n + from..i * n + n.min(from + PIECE)];
+                for j in 0..count {
+                    for i in j..count {
+                        matrix[j * count + i] += inner::<V>(row(j), row(i));
+                    }
+                }
+            }
+        }
     }
+    let count = rows.len() / n;
+    let mut matrix = vec![0.0; count * count];
+    run(Body(n, rows, &mut matrix));
+    matrix
 }
 
 #[cfg(test)]
@@ -386,15 +411,32 @@ mod tests {
     }
 
     #[test]
-    fn eigenvectors_are_orthogonal_and_reproduce_the_matrix() {
-        let n = 7;
-        let matrix = squares(n, &random_rows(3, 9, n), &[1.0; 9]);
-        let (values, vectors) = eigen(n, &matrix);
-        assert!(values.windows(2).all(|v| v[0] <= v[1]));
-        for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
-            for i in 0..n {
-                let product: f64 = (0..n).map(|j| matrix[j * n + i] * vector[j]).sum();
-                assert!((product - value * vector[i]).abs() < 1e-10);
+    fn rows_are_stretched_combined_and_multiplied() {
+        // More columns than a piece has, and no multiple of anything.
+        let n = PIECE + 45;
+        let (axes, rows) = (random_rows(5, 6, n), random_rows(6, 7, n));
+        let factors = [0.5, -0.25, 1.0, 2.0, -1.0, 0.125];
+        let plain = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        let mut stretched = vec![0.0; rows.len()];
+        stretch(n, &axes, &factors, &rows, &mut stretched);
+        for (z, y) in rows.chunks_exact(n).zip(stretched.chunks_exact(n)) {
+            let along: Vec<f64> = axes.chunks_exact(n).zip(factors).map(|(axis, f)| f * plain(axis, z)).collect();
+            for k in 0..n {
+                let wanted = z[k] + along.iter().enumerate().map(|(i, a)| a * axes[i * n + k]).sum::<f64>();
+                assert!((y[k] - wanted).abs() < 1e-9);
+            }
+        }
+        let mut sum = vec![0.0; n];
+        combine(n, &factors, &axes, &mut sum);
+        for k in 0..n {
+            let wanted: f64 = factors.iter().enumerate().map(|(i, f)| f * axes[i * n + k]).sum();
+            assert!((sum[k] - wanted).abs() < 1e-12);
+        }
+        let matrix = products(n, &rows);
+        for j in 0..7 {
+            for i in j..7 {
+                let wanted = plain(&rows[i * n..(i + 1) * n], &rows[j * n..(j + 1) * n]);
+                assert!((matrix[j * 7 + i] - wanted).abs() < 1e-9);
             }
         }
     }
