@@ -5,12 +5,9 @@
 
 use crate::simd::{Kernel, Vector, run};
 
-/// Columns of which inner products are summed at once.
-const PIECE: usize = 512;
-
 /// `y += a x`.
 #[inline(always)]
-fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
+pub(super) fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
     let a = V::splat(a);
     let (whole, rest) = y.split_at_mut(x.len() / V::LANES * V::LANES);
     let (x_whole, x_rest) = x.split_at(whole.len());
@@ -25,7 +22,7 @@ fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
 
 /// `y += sum a[i] x[i]`, as four [`axpy`] one after the other.
 #[inline(always)]
-fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
+pub(super) fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
     let a = a.map(V::splat);
     let whole = y.len() / V::LANES * V::LANES;
     let x = x.map(|x| &x[..y.len()]);
@@ -49,7 +46,7 @@ fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
 }
 
 #[inline(always)]
-fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
+pub(super) fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
     let mut sum = V::splat(0.0);
     let whole = x.len() / V::LANES * V::LANES;
     for (x, y) in x[..whole].chunks_exact(V::LANES).zip(y.chunks_exact(V::LANES)) {
@@ -263,84 +260,6 @@ pub(super) fn square(x: &[f64]) -> f64 {
     dot(x, x)
 }
 
-/// `z + sum factor (axis z) axis` for each row z of `rows`, into the rows of `to`.
-pub(super) fn stretch(n: usize, axes: &[f64], factors: &[f64], rows: &[f64], to: &mut [f64]) {
-    struct Body<'a>(usize, &'a [f64], &'a [f64], &'a [f64], &'a mut [f64]);
-    impl Kernel<f64> for Body<'_> {
-        type Output = ();
-        #[inline(always)]
-        fn run<V: Vector<Scalar = f64>>(self) {
-            let Body(n, axes, factors, rows, to) = self;
-            let mut along = vec![0.0; factors.len()];
-            for (z, y) in rows.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
-                for ((a, axis), factor) in along.iter_mut().zip(axes.chunks_exact(n)).zip(factors) {
-                    *a = factor * inner::<V>(axis, z);
-                }
-                y.copy_from_slice(z);
-                add_rows::<V>(&along, axes, y);
-            }
-        }
-    }
-    run(Body(n, axes, factors, rows, to));
-}
-
-/// Sums of the rows, one for each row of coefficients.
-pub(super) fn combine(n: usize, coefficients: &[f64], rows: &[f64], to: &mut [f64]) {
-    struct Body<'a>(usize, &'a [f64], &'a [f64], &'a mut [f64]);
-    impl Kernel<f64> for Body<'_> {
-        type Output = ();
-        #[inline(always)]
-        fn run<V: Vector<Scalar = f64>>(self) {
-            let Body(n, coefficients, rows, to) = self;
-            for (c, y) in coefficients.chunks_exact(rows.len() / n).zip(to.chunks_exact_mut(n)) {
-                y.fill(0.0);
-                add_rows::<V>(c, rows, y);
-            }
-        }
-    }
-    run(Body(n, coefficients, rows, to));
-}
-
-/// `y += sum a row` over rows as long as y.
-#[inline(always)]
-fn add_rows<V: Vector<Scalar = f64>>(a: &[f64], rows: &[f64], y: &mut [f64]) {
-    let n = y.len();
-    let mut fours = rows.chunks_exact(4 * n);
-    for (four, a) in (&mut fours).zip(a.chunks_exact(4)) {
-        axpy4::<V>([a[0], a[1], a[2], a[3]], std::array::from_fn(|i| &four[i * n..(i + 1) * n]), y);
-    }
-    let rest = fours.remainder();
-    for (row, a) in rest.chunks_exact(n).zip(&a[a.len() - rest.len() / n..]) {
-        axpy::<V>(*a, row, y);
-    }
-}
-
-/// The lower half of the matrix of inner products of the rows.
-pub(super) fn products(n: usize, rows: &[f64]) -> Vec<f64> {
-    struct Body<'a>(usize, &'a [f64], &'a mut [f64]);
-    impl Kernel<f64> for Body<'_> {
-        type Output = ();
-        #[inline(always)]
-        fn run<V: Vector<Scalar = f64>>(self) {
-            let Body(n, rows, matrix) = self;
-            let count = rows.len() / n;
-            // Piece by piece, so that all rows of a piece are near the processor.
-            for from in (0..n).step_by(PIECE) {
-                let row = |i: usize| &rows[i * n + from..i * n + n.min(from + PIECE)];
-                for j in 0..count {
-                    for i in j..count {
-                        matrix[j * count + i] += inner::<V>(row(j), row(i));
-                    }
-                }
-            }
-        }
-    }
-    let count = rows.len() / n;
-    let mut matrix = vec![0.0; count * count];
-    run(Body(n, rows, &mut matrix));
-    matrix
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,37 +325,6 @@ mod tests {
             for i in j..n {
                 let plain: f64 = (j..=i).map(|k| lower[k * n + i] * other[j * n + k]).sum();
                 assert!((product[j * n + i] - plain).abs() < 1e-12);
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_stretched_combined_and_multiplied() {
-        // More columns than a piece has, and no multiple of anything.
-        let n = PIECE + 45;
-        let (axes, rows) = (random_rows(5, 6, n), random_rows(6, 7, n));
-        let factors = [0.5, -0.25, 1.0, 2.0, -1.0, 0.125];
-        let plain = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-        let mut stretched = vec![0.0; rows.len()];
-        stretch(n, &axes, &factors, &rows, &mut stretched);
-        for (z, y) in rows.chunks_exact(n).zip(stretched.chunks_exact(n)) {
-            let along: Vec<f64> = axes.chunks_exact(n).zip(factors).map(|(axis, f)| f * plain(axis, z)).collect();
-            for k in 0..n {
-                let wanted = z[k] + along.iter().enumerate().map(|(i, a)| a * axes[i * n + k]).sum::<f64>();
-                assert!((y[k] - wanted).abs() < 1e-9);
-            }
-        }
-        let mut sum = vec![0.0; n];
-        combine(n, &factors, &axes, &mut sum);
-        for k in 0..n {
-            let wanted: f64 = factors.iter().enumerate().map(|(i, f)| f * axes[i * n + k]).sum();
-            assert!((sum[k] - wanted).abs() < 1e-12);
-        }
-        let matrix = products(n, &rows);
-        for j in 0..7 {
-            for i in j..7 {
-                let wanted = plain(&rows[i * n..(i + 1) * n], &rows[j * n..(j + 1) * n]);
-                assert!((matrix[j * 7 + i] - wanted).abs() < 1e-9);
             }
         }
     }

@@ -17,6 +17,7 @@ mod linear;
 mod model;
 mod notes;
 mod random;
+mod rows;
 mod run;
 mod saved;
 mod separable;
