@@ -86,6 +86,17 @@ impl Shape {
         }
     }
 
+    /// `A <- F A F` with an F that changes the sign of coordinate `k`. Tells whether this form can.
+    pub fn mirror(&mut self, k: usize) -> bool {
+        match self {
+            Self::Full(_) => false,
+            Self::LowRank(shape) => {
+                shape.mirror(k);
+                true
+            }
+        }
+    }
+
     /// `A <- factor A`.
     pub fn scale(&mut self, factor: f64) {
         match self {

@@ -124,6 +124,12 @@ impl LowRank {
         to.iter_mut().zip(&self.scales).zip(variances).for_each(|((to, scale), v)| *to = scale * v.sqrt());
     }
 
+    /// Changes the sign of coordinate `k`.
+    pub fn mirror(&mut self, k: usize) {
+        let dim = self.dim();
+        self.axes.iter_mut().skip(k).step_by(dim).for_each(|v| *v = -*v);
+    }
+
     /// `A <- factor A`.
     pub fn scale(&mut self, factor: f64) {
         self.scales.iter_mut().for_each(|scale| *scale *= factor);
@@ -223,6 +229,20 @@ mod tests {
         let before = dense(&shape);
         assert!(!shape.learn(0.1, &z, &[0.0, -1.0, 0.0]), "a variance below zero is refused");
         assert_eq!(dense(&shape), before);
+    }
+
+    #[test]
+    fn the_mirror_image_of_a_row_goes_to_that_of_its_image() {
+        let dim = 30;
+        let mut shape = LowRank::new(dim);
+        assert!(shape.learn(0.5, &random_rows(1, 20, dim), &[0.1; 20]));
+        let mut z = random_rows(2, 1, dim);
+        let (mut y, mut image) = (vec![0.0; dim], vec![0.0; dim]);
+        shape.multiply(&z, &mut y);
+        shape.mirror(7);
+        (z[7], y[7]) = (-z[7], -y[7]);
+        shape.multiply(&z, &mut image);
+        assert_eq!(image, y);
     }
 
     #[test]
