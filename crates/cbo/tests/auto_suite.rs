@@ -38,3 +38,18 @@ fn a_small_suite_is_solved() {
         assert!(reached >= *floor, "{name}: {reached} of the targets, not {floor}");
     }
 }
+
+/// A valley a thousand times longer than wide, along no coordinate, in too many dimensions for a full covariance: a diagonal one is still
+/// above 10 after all of these evaluations.
+#[test]
+fn a_long_valley_in_many_dimensions_is_followed() {
+    let dim = 128;
+    let cigar = |x: &[f64]| -> f64 {
+        let signs = [1.0, -1.0, -1.0].iter().cycle();
+        let along = x.iter().zip(signs).map(|(v, sign)| sign * (v - 0.7)).sum::<f64>().powi(2) / dim as f64;
+        along + 1e6 * (x.iter().map(|v| (v - 0.7).powi(2)).sum::<f64>() - along)
+    };
+    let config = CboConfig { max_evaluations: Some(45_000), target: Some(1e-6), threads: 1, ..in_box(dim, -5.0, 5.0) };
+    let best = solve(&config, &from_fn(dim, cigar), &mut ()).expect("a run").best().value;
+    assert!(best <= 1e-6, "{best}");
+}

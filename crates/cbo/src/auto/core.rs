@@ -120,6 +120,17 @@ impl Core {
         self.step * self.deviations.iter().copied().fold(0.0, f64::max)
     }
 
+    /// Moves the mean to the other side of a wall, beyond which every value is that of its mirror image, so that nothing else changes. From
+    /// beyond it the mean would be drawn away from the box by the values and back to the wall by the penalty. In many dimensions this
+    /// happens to some coordinate all the time; in few the mean comes back, and is left where it is.
+    pub fn mirror(&mut self, k: usize, wall: f64) {
+        if self.shape.mirror(k) {
+            self.mean[k] = 2.0 * wall - self.mean[k];
+            self.path[k] = -self.path[k];
+            self.step_path[k] = -self.step_path[k];
+        }
+    }
+
     /// Learns from the particles: rows of standard normals (whitened points), the best first.
     pub fn update(&mut self, ranked: &[f64], flat: bool) {
         let dim = self.dim();
@@ -168,6 +179,24 @@ impl Core {
         }
         self.step *= exp(change);
         self.shape.deviations(&mut self.deviations);
+        self.balance();
+    }
+
+    /// Only `s A` matters: in a long run A may grow while s shrinks, and neither should leave the range of numbers. Powers of 2 change no
+    /// digit.
+    fn balance(&mut self) {
+        const FAR: f64 = (1u64 << 40) as f64;
+        let widest = self.deviations.iter().copied().fold(0.0, f64::max);
+        let factor = if widest > FAR {
+            1.0 / FAR
+        } else if widest < 1.0 / FAR {
+            FAR
+        } else {
+            return;
+        };
+        self.shape.scale(factor);
+        self.step /= factor;
+        self.path.iter_mut().chain(&mut self.deviations).for_each(|v| *v *= factor);
     }
 }
 

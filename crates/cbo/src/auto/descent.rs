@@ -283,9 +283,15 @@ impl<'a> Descent<'a> {
             self.core.step *= WIDEST / between;
         }
         self.desk.with(|sheet| {
-            for (k, m) in self.core.mean.iter_mut().enumerate() {
+            for k in 0..dim {
                 let (low, high) = sheet.space.walls(k);
-                *m = m.clamp(low - 0.5, high + 0.5);
+                let m = self.core.mean[k];
+                if m < low {
+                    self.core.mirror(k, low);
+                } else if m > high {
+                    self.core.mirror(k, high);
+                }
+                self.core.mean[k] = self.core.mean[k].clamp(low - 0.5, high + 0.5);
             }
         });
         self.desk.with(|sheet| {

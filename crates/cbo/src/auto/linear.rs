@@ -7,7 +7,7 @@ use crate::simd::{Kernel, Vector, run};
 
 /// `y += a x`.
 #[inline(always)]
-fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
+pub(super) fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
     let a = V::splat(a);
     let (whole, rest) = y.split_at_mut(x.len() / V::LANES * V::LANES);
     let (x_whole, x_rest) = x.split_at(whole.len());
@@ -22,7 +22,7 @@ fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
 
 /// `y += sum a[i] x[i]`, as four [`axpy`] one after the other.
 #[inline(always)]
-fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
+pub(super) fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
     let a = a.map(V::splat);
     let whole = y.len() / V::LANES * V::LANES;
     let x = x.map(|x| &x[..y.len()]);
@@ -46,7 +46,7 @@ fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
 }
 
 #[inline(always)]
-fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
+pub(super) fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
     let mut sum = V::splat(0.0);
     let whole = x.len() / V::LANES * V::LANES;
     for (x, y) in x[..whole].chunks_exact(V::LANES).zip(y.chunks_exact(V::LANES)) {
@@ -326,62 +326,6 @@ pub(super) fn square(x: &[f64]) -> f64 {
     dot(x, x)
 }
 
-/// Eigenvalues, ascending, and eigenvectors as columns, of the symmetric matrix whose lower half is given: Jacobi's rotations, for small
-/// matrices and rare use.
-pub(super) fn eigen(n: usize, lower: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let mut a = vec![0.0; n * n];
-    for j in 0..n {
-        for i in j..n {
-            a[j * n + i] = lower[j * n + i];
-            a[i * n + j] = lower[j * n + i];
-        }
-    }
-    let mut vectors = vec![0.0; n * n];
-    (0..n).for_each(|i| vectors[i * n + i] = 1.0);
-    for _sweep in 0..30 {
-        let (mut off, mut diagonal) = (0.0, 0.0);
-        for j in 0..n {
-            diagonal += a[j * n + j].powi(2);
-            off += (j + 1..n).map(|i| a[j * n + i].powi(2)).sum::<f64>();
-        }
-        if off <= 1e-30 * diagonal {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                rotate(n, &mut a, &mut vectors, p, q);
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| a[i * n + i].total_cmp(&a[j * n + j]));
-    let values = order.iter().map(|&i| a[i * n + i]).collect();
-    (values, order.iter().flat_map(|&i| vectors[i * n..(i + 1) * n].to_vec()).collect())
-}
-
-fn rotate(n: usize, a: &mut [f64], vectors: &mut [f64], p: usize, q: usize) {
-    let apq = a[p * n + q];
-    if apq == 0.0 {
-        return;
-    }
-    let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * apq);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let c = 1.0 / (t * t + 1.0).sqrt();
-    let s = t * c;
-    for k in 0..n {
-        let (x, y) = (a[k * n + p], a[k * n + q]);
-        (a[k * n + p], a[k * n + q]) = (c * x - s * y, s * x + c * y);
-    }
-    for k in 0..n {
-        let (x, y) = (a[p * n + k], a[q * n + k]);
-        (a[p * n + k], a[q * n + k]) = (c * x - s * y, s * x + c * y);
-    }
-    for k in 0..n {
-        let (x, y) = (vectors[p * n + k], vectors[q * n + k]);
-        (vectors[p * n + k], vectors[q * n + k]) = (c * x - s * y, s * x + c * y);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,20 +406,6 @@ mod tests {
             for i in j..n {
                 let plain: f64 = (j..=i).map(|k| lower[k * n + i] * other[j * n + k]).sum();
                 assert!((product[j * n + i] - plain).abs() < 1e-12);
-            }
-        }
-    }
-
-    #[test]
-    fn eigenvectors_are_orthogonal_and_reproduce_the_matrix() {
-        let n = 7;
-        let matrix = squares(n, &random_rows(3, 9, n), &[1.0; 9]);
-        let (values, vectors) = eigen(n, &matrix);
-        assert!(values.windows(2).all(|v| v[0] <= v[1]));
-        for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
-            for i in 0..n {
-                let product: f64 = (0..n).map(|j| matrix[j * n + i] * vector[j]).sum();
-                assert!((product - value * vector[i]).abs() < 1e-10);
             }
         }
     }

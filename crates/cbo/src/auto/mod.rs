@@ -11,6 +11,7 @@ mod core;
 mod descent;
 mod desk;
 mod driver;
+mod eigen;
 mod evaluate;
 mod linear;
 mod model;
@@ -18,6 +19,7 @@ mod noise;
 mod notes;
 mod random;
 mod regression;
+mod rows;
 mod run;
 mod saved;
 mod separable;
@@ -170,7 +172,7 @@ impl Solver {
         if let Some(covariance) =
             self.desk.with(|sheet| sheet.covariance.clone()).filter(|_| dim > 1 && dim <= FULL_MODEL)
         {
-            let values = linear::eigen(dim, &covariance).0;
+            let values = eigen::eigen(dim, &covariance).0;
             let ratio = values[dim - 1] / values[0];
             sentences.push(format!(
                 "Around the best point the condition number is about {ratio:.1e}, in units of the start."

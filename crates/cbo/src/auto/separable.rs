@@ -94,7 +94,7 @@ async fn two_with_values(
 /// How often a line is made three times as long where there is no wall.
 const LONGEST: usize = 30;
 /// Numbers in a round of lines.
-const ROUND_NUMBERS: usize = 1 << 22;
+const ROUND_NUMBERS: usize = 1 << 17;
 
 /// Points on a line through the base, in order, with their values.
 #[derive(Clone, Debug)]

@@ -1,6 +1,9 @@
-//! The shape of the particles: a root of their covariance, full or diagonal.
+//! The shape of the particles: a root of their covariance, full or with a few axes.
+
+mod low_rank;
 
 use super::linear::{add_squares, cholesky, dot, multiply_lower, multiply_triangular, solve_lower};
+use low_rank::LowRank;
 
 /// Up to this dimension all covariances are learnt.
 const FULL: usize = 100;
@@ -10,26 +13,27 @@ const FULL: usize = 100;
 pub(super) enum Shape {
     /// The Cholesky factor of C, by columns.
     Full(Vec<f64>),
-    /// The deviations of the coordinates, which are taken to be independent (Ros and Hansen 2008, doi:10.1007/978-3-540-87700-4_30).
-    Diagonal(Vec<f64>),
+    /// A few axes beside the deviations of the coordinates.
+    LowRank(LowRank),
 }
 
 impl Shape {
     /// The identity.
     pub fn new(dim: usize) -> Self {
         if dim > FULL {
-            return Self::Diagonal(vec![1.0; dim]);
+            return Self::LowRank(LowRank::new(dim));
         }
         let mut factor = vec![0.0; dim * dim];
         (0..dim).for_each(|k| factor[k * dim + k] = 1.0);
         Self::Full(factor)
     }
 
-    /// How much faster than a full shape this one may learn.
+    /// How much faster than a full shape this one may learn. The rates of a diagonal (Ros and Hansen 2008,
+    /// doi:10.1007/978-3-540-87700-4_30) suit a few axes, too.
     pub fn speed(&self) -> f64 {
         match self {
             Self::Full(_) => 1.0,
-            Self::Diagonal(deviations) => (deviations.len() as f64 + 2.0) / 3.0,
+            Self::LowRank(shape) => (shape.dim() as f64 + 2.0) / 3.0,
         }
     }
 
@@ -37,10 +41,7 @@ impl Shape {
     pub fn multiply(&self, rows: &[f64], to: &mut [f64]) {
         match self {
             Self::Full(factor) => multiply_lower(factor.len().isqrt(), factor, rows, to),
-            Self::Diagonal(deviations) => {
-                let all = deviations.iter().cycle();
-                to.iter_mut().zip(rows).zip(all).for_each(|((y, z), deviation)| *y = deviation * z);
-            }
+            Self::LowRank(shape) => shape.multiply(rows, to),
         }
     }
 
@@ -48,7 +49,7 @@ impl Shape {
     pub fn solve(&self, rows: &mut [f64]) {
         match self {
             Self::Full(factor) => solve_lower(factor.len().isqrt(), factor, rows),
-            Self::Diagonal(deviations) => rows.iter_mut().zip(deviations.iter().cycle()).for_each(|(y, d)| *y /= d),
+            Self::LowRank(shape) => shape.solve(rows),
         }
     }
 
@@ -66,17 +67,7 @@ impl Shape {
                 }
                 definite
             }
-            Self::Diagonal(deviations) => {
-                let mut squares = vec![identity; deviations.len()];
-                for (row, w) in rows.chunks_exact(deviations.len()).zip(weights) {
-                    squares.iter_mut().zip(row).for_each(|(s, z)| *s += w * z * z);
-                }
-                let definite = squares.iter().all(|s| *s > 0.0 && s.is_finite());
-                if definite {
-                    deviations.iter_mut().zip(&squares).for_each(|(d, s)| *d *= s.sqrt());
-                }
-                definite
-            }
+            Self::LowRank(shape) => shape.learn(identity, rows, weights),
         }
     }
 
@@ -91,21 +82,42 @@ impl Shape {
                 }
                 to.iter_mut().for_each(|v| *v = v.sqrt());
             }
-            Self::Diagonal(deviations) => to.copy_from_slice(deviations),
+            Self::LowRank(shape) => shape.deviations(to),
+        }
+    }
+
+    /// `A <- F A F` with an F that changes the sign of coordinate `k`. Tells whether this form can.
+    pub fn mirror(&mut self, k: usize) -> bool {
+        match self {
+            Self::Full(_) => false,
+            Self::LowRank(shape) => {
+                shape.mirror(k);
+                true
+            }
+        }
+    }
+
+    /// `A <- factor A`.
+    pub fn scale(&mut self, factor: f64) {
+        match self {
+            Self::Full(entries) => entries.iter_mut().for_each(|a| *a *= factor),
+            Self::LowRank(shape) => shape.scale(factor),
         }
     }
 
     /// A rough lower bound of the condition number of C.
     pub fn condition(&self) -> f64 {
-        let (low, high) = match self {
-            Self::Full(factor) => extremes(factor.iter().step_by(factor.len().isqrt() + 1)),
-            Self::Diagonal(deviations) => extremes(deviations.iter()),
-        };
-        (high / low).powi(2)
+        match self {
+            Self::Full(factor) => {
+                let (low, high) = extremes(factor.iter().step_by(factor.len().isqrt() + 1));
+                (high / low).powi(2)
+            }
+            Self::LowRank(shape) => shape.condition(),
+        }
     }
 
-    /// `A H^-1 A'`, row by row, for a symmetric positive definite H (the identity if it is not given). `None` where A is diagonal, since
-    /// then it does not show how coordinates act together, or where H is not positive definite.
+    /// `A H^-1 A'`, row by row, for a symmetric positive definite H (the identity if it is not given). `None` where A has only a few
+    /// axes, since then it does not show how all coordinates act together, or where H is not positive definite.
     pub fn covariance(&self, curvature: Option<&[f64]>) -> Option<Vec<f64>> {
         let Self::Full(factor) = self else { return None };
         let dim = factor.len().isqrt();
@@ -141,17 +153,5 @@ mod tests {
         assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-14), "{found:?}");
         assert_eq!(shape.covariance(None).expect("full"), [4.0, 2.0, 2.0, 10.0]);
         assert_eq!(shape.covariance(Some(&[1.0, 2.0, 2.0, 1.0])), None);
-    }
-
-    #[test]
-    fn a_diagonal_shape_learns_as_the_diagonal_of_a_full_one() {
-        let (mut full, mut diagonal) = (Shape::new(2), Shape::Diagonal(vec![1.0; 2]));
-        let rows = [1.5, 0.0, 0.0, -0.5];
-        assert!(full.learn(0.7, &rows, &[0.2, -0.1]) && diagonal.learn(0.7, &rows, &[0.2, -0.1]));
-        let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
-        full.deviations(&mut a);
-        diagonal.deviations(&mut b);
-        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-15));
-        assert!(!diagonal.learn(0.1, &rows, &[0.0, -1.0]), "a variance below zero is refused");
     }
 }
