@@ -32,9 +32,9 @@ pub(super) struct Start {
 
 /// Kendall's tau from which on a model is believed.
 const GOOD: f64 = 0.85;
-/// Failures of the full model in a row from which on it is doubtful.
+/// Failures of the largest model in a row from which on it is doubtful.
 const DOUBT: u32 = 4;
-/// The most generations in a row without a full model, as a power of two.
+/// The most generations in a row without a model, as a power of two.
 const MOST_SKIPPED: u32 = 5;
 /// The largest deviation of a coordinate between two walls.
 const WIDEST: f64 = 0.6;
@@ -59,7 +59,7 @@ pub(super) struct Descent<'a> {
     guess: Option<Vec<f64>>,
     pub model: Option<Regression>,
     most: Kind,
-    /// Generations to go without a full model, and failures so far.
+    /// Generations to go without a model, and failures of the largest one so far.
     skip: u32,
     failures: u32,
     /// Interquartile ranges of the last generations.
@@ -71,7 +71,7 @@ pub(super) struct Descent<'a> {
     trail_spent: u64,
     /// The inverse of the curvature.
     inverse: Option<Vec<f64>>,
-    /// Generations with a full model, and those in which it was good enough.
+    /// Generations with the largest model, and those in which it was good enough.
     pub tried: (u32, u32),
     /// The best value before this run.
     rival: f64,
@@ -183,7 +183,7 @@ impl<'a> Descent<'a> {
             }
             let width = self.desk.width();
             // A model that failed again and again is tried once for all particles together.
-            let doubtful = kind == Kind::Full && self.failures >= DOUBT;
+            let doubtful = kind == self.most && self.failures >= DOUBT;
             let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
             if doubtful {
                 k = lambda;
@@ -226,7 +226,7 @@ impl<'a> Descent<'a> {
                 self.refit(kind);
                 modelled = self.tau(15.max(3 * lambda / 4)) >= GOOD;
             }
-            if kind == Kind::Full {
+            if kind == self.most {
                 self.tried.0 += 1;
                 self.tried.1 += u32::from(modelled);
                 if modelled {

@@ -1,6 +1,6 @@
 //! A quadratic model of the function around the particles (lq-CMA-ES, Hansen 2019, doi:10.1145/3321707.3321842).
 
-use super::linear::{cholesky, dot, solve_lower, solve_lower_transposed, square};
+use super::linear::{add_squares, cholesky, dot, solve_lower, solve_lower_transposed, square};
 use super::shape::Shape;
 
 /// How many terms a model has.
@@ -81,7 +81,15 @@ impl Model {
         let times = |v: &[f64]| -> Vec<f64> { self.curvature.chunks_exact(dim).map(|row| dot(row, v)).collect() };
         let slope: Vec<f64> = times(w).iter().zip(&self.gradient).map(|(c, g)| c + g).collect();
         let mut curvature = vec![0.0; dim * dim];
-        for (i, axis) in axes.chunks_exact(dim).enumerate() {
+        if self.kind == Kind::Diagonal {
+            let columns: Vec<f64> = (0..dim * dim).map(|at| axes[at % dim * dim + at / dim]).collect();
+            let diagonal: Vec<f64> = (0..dim).map(|k| self.curvature[k * dim + k]).collect();
+            add_squares(dim, &mut curvature, &columns, &diagonal);
+            (0..dim * dim)
+                .filter(|at| at % dim < at / dim)
+                .for_each(|at| curvature[at] = curvature[at % dim * dim + at / dim]);
+        }
+        for (i, axis) in axes.chunks_exact(dim).enumerate().filter(|_| self.kind == Kind::Full) {
             let bent = times(axis);
             for (j, other) in axes.chunks_exact(dim).enumerate().take(i + 1) {
                 let value = dot(other, &bent);
@@ -107,44 +115,50 @@ impl Model {
         }
     }
 
-    /// The minimiser in the ball of this radius around 0: `(curvature + mu) w = -gradient` with the least mu >= 0 for which it is one.
+    /// The minimiser in the ball of this radius around 0: `(curvature + mu) w = -gradient` with the least mu >= 0 for which it is one, by
+    /// Newton's method for `1 / |w(mu)|` between bounds (Moré and Sorensen 1983, doi:10.1137/0904038).
     pub fn minimiser(&self, radius: f64) -> Option<Vec<f64>> {
         let dim = self.gradient.len();
-        let solve = |mu: f64| {
-            let mut matrix = self.curvature.clone();
-            (0..dim).for_each(|k| matrix[k * dim + k] += mu);
-            cholesky(dim, &mut matrix).then(|| {
-                let mut w: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-                solve_lower(dim, &matrix, &mut w);
-                solve_lower_transposed(dim, &matrix, &mut w);
-                w
-            })
-        };
-        let inside = |w: &Vec<f64>| square(w) <= radius * radius && w.iter().all(|v| v.is_finite());
-        if let Some(w) = solve(0.0).filter(inside) {
-            return Some(w);
-        }
+        let rows = self.curvature.chunks_exact(dim);
         let size = square(&self.gradient).sqrt() / radius
-            + self.curvature.chunks_exact(dim).map(|r| r.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max);
+            + rows.map(|row| row.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max);
         if !(size > 0.0 && size.is_finite()) {
             return None;
         }
-        let (mut low, mut high) = (0.0, 2.0 * size);
-        let mut found = solve(high).filter(inside)?;
+        let (mut low, mut high, mut mu) = (0.0, 2.0 * size, 0.0);
+        let mut found = None;
         for _ in 0..40 {
-            let middle = 0.5 * (low + high);
-            match solve(middle).filter(inside) {
-                Some(w) => {
-                    let done = square(&w) > 0.98 * radius * radius;
-                    (found, high) = (w, middle);
-                    if done {
-                        break;
-                    }
-                }
-                None => low = middle,
+            let mut matrix = self.curvature.clone();
+            (0..dim).for_each(|k| matrix[k * dim + k] += mu);
+            if !cholesky(dim, &mut matrix) {
+                low = mu;
+                mu = 0.5 * (low + high);
+                continue;
             }
+            let mut w: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+            solve_lower(dim, &matrix, &mut w);
+            solve_lower_transposed(dim, &matrix, &mut w);
+            let length = square(&w).sqrt();
+            if !length.is_finite() {
+                return found;
+            }
+            let mut slope = w.clone();
+            solve_lower(dim, &matrix, &mut slope);
+            if length <= radius {
+                high = mu;
+                found = Some(w);
+                if mu == 0.0 || length > 0.99 * radius {
+                    break;
+                }
+            } else {
+                low = mu;
+            }
+            // A little less than the radius, so that the step ends inside.
+            let aim = 0.995 * radius;
+            let next = mu + length * length / square(&slope) * (length - aim) / aim;
+            mu = if next > low && next < high { next } else { 0.5 * (low + high) };
         }
-        Some(found)
+        found
     }
 }
 

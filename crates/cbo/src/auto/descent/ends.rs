@@ -1,6 +1,7 @@
 //! When a run is over, and why.
 
 use super::{Descent, LOCAL, median};
+use crate::auto::model::Kind;
 use crate::auto::noise;
 use crate::auto::regression::Sample;
 
@@ -80,7 +81,12 @@ impl Descent<'_> {
             return Some(End::Race);
         }
         let wide = self.core.widest() > LOCAL;
-        if self.start.first && self.failures >= FAILURES && wide && self.desk.left() as f64 > AMPLE * dim {
+        if self.start.first
+            && self.most == Kind::Full
+            && self.failures >= FAILURES
+            && wide
+            && self.desk.left() as f64 > AMPLE * dim
+        {
             return Some(End::Rugged);
         }
         if self.start.model && self.has_ties() {
