@@ -318,12 +318,10 @@ mod tests {
             let all = samples(dim, 3 * terms, 1.0 - 0.2 / terms as f64, f);
             let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
             let mut fit = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
-            let mut updates = 0;
-            for sample in all.iter().skip(2 * terms).take(terms - 1) {
+            for (updates, sample) in all.iter().skip(2 * terms).take(terms - 1).enumerate() {
                 points.pop_front();
                 points.push_back(sample.clone());
                 assert!(fit.update(&points, 4), "{kind:?} in {dim} dimensions after {updates} updates");
-                updates += 1;
             }
             let scratch = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
             // Weights may differ by the tolerance, so the two agree as two good fits do, not to the last digit.
