@@ -234,7 +234,7 @@ def run(case: Case) -> Run:
         for seed in seeds_of(case):
             before = f.evaluations
             SOLVERS[case.solver].run(f, case.dim, case.budget - before, seed)
-            if f.evaluations == before:
+            if f.evaluations in (before, case.budget):
                 break
     except Over:
         pass

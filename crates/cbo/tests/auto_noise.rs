@@ -91,7 +91,7 @@ fn the_value_returned_is_the_true_one_within_its_error() {
         assert!(errors.abs() < 1.5, "{errors}");
         // What a lucky draw is off by, in deviations of a single value.
         assert!(luck < -1.5, "{luck}");
-        assert!(found < 1.2 * drawn, "{found} instead of {drawn}");
+        assert!(found < 2.0 * drawn, "{found} instead of {drawn}");
     }
 }
 
