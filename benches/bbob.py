@@ -420,16 +420,25 @@ def plot(results: Results, args: argparse.Namespace, dim: int) -> None:
 # The own time of solvers.
 
 
-def first_coordinate(x: Any) -> float:
-    return float(x[0])
+def rugged(x: Any) -> float:
+    """No model holds."""
+    return math.sin(1e3 * float(x[0]) * float(x[1]))
 
 
-def own_time(solver: str, dim: int, evaluations: int) -> float:
-    """Seconds per evaluation of a function that costs nothing."""
-    f = Recorder(first_coordinate, -math.inf, evaluations)
+def smooth(x: Any) -> float:
+    """A quadratic model holds for a while."""
+    product = float(x[0]) * float(x[1])
+    return product * product + float(x[-1])
+
+
+def own_time(solver: str, dim: int, evaluations: int, function: Objective) -> float:
+    """Seconds per evaluation of a function that costs next to nothing."""
+    f = Recorder(function, -math.inf, evaluations)
     start = time.perf_counter()
     try:
         for seed in range(1, 10_000):
+            if f.evaluations == evaluations:
+                break
             SOLVERS[solver].run(f, dim, evaluations - f.evaluations, seed)
     except Over:
         pass
@@ -439,11 +448,13 @@ def own_time(solver: str, dim: int, evaluations: int) -> float:
 def own_times(solvers: list[str]) -> None:
     print("Own time per evaluation, microseconds; best of 3\n")
     dims = (5, 20, 100)
-    print("| | " + " | ".join(f"d = {dim}" for dim in dims) + " |")
-    print("|---" * (1 + len(dims)) + "|")
+    print("| | function | " + " | ".join(f"d = {dim}" for dim in dims) + " |")
+    print("|---" * (2 + len(dims)) + "|")
     for solver in solvers:
-        best = [min(own_time(solver, dim, 10_000) for _ in range(3)) for dim in dims]
-        print(f"| {SOLVERS[solver].title} | " + " | ".join(f"{1e6 * seconds:.1f}" for seconds in best) + " |", flush=True)
+        for function in (rugged, smooth):
+            best = [min(own_time(solver, dim, 10_000, function) for _ in range(3)) for dim in dims]
+            cells = " | ".join(f"{1e6 * seconds:.1f}" for seconds in best)
+            print(f"| {SOLVERS[solver].title} | {function.__name__} | {cells} |", flush=True)
 
 
 def numbers(text: str) -> list[int]:
