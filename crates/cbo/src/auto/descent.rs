@@ -40,6 +40,8 @@ const MOST_SKIPPED: u32 = 5;
 const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
 const LOCAL: f64 = 0.01;
+/// Above this width rounding does not disturb the curvature.
+const RESOLVED: f64 = 1e-6;
 
 /// A run and what it has seen.
 pub(super) struct Descent<'a> {
@@ -263,10 +265,11 @@ impl<'a> Descent<'a> {
             }
         }
         self.blur.note(&sorted);
-        // Every few generations, because it is seldom asked for.
+        // Every few generations, because it is seldom asked for; not where rounding is as large as what the curvature says.
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
         let differ = differ && self.blur.is_clear(noise::variance(self.desk));
-        if differ && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
+        let resolved = self.core.widest() > RESOLVED || self.inverse.is_none();
+        if differ && resolved && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
             self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
         }
         let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
