@@ -2,6 +2,7 @@
 
 mod allocations;
 mod auto;
+mod auto_curvature;
 mod auto_invariance;
 mod auto_noise;
 mod auto_phases;

@@ -6,6 +6,7 @@ mod ends;
 pub(super) use ends::End;
 
 use super::core::Core;
+use super::curvature::inverse_curvature;
 use super::desk::Desk;
 use super::linear::square;
 use super::model::{Frame, Kind, kendall};
@@ -71,8 +72,8 @@ pub(super) struct Descent<'a> {
     /// For stagnation: an entry for each lambda evaluations.
     trail: Vec<(f64, f64)>,
     trail_spent: u64,
-    /// The inverse of the curvature.
-    inverse: Option<Vec<f64>>,
+    /// The inverse of the curvature, and how wide the particles were when it was found.
+    inverse: Option<(Vec<f64>, f64)>,
     /// Generations with the largest model, and those in which it was good enough.
     pub tried: (u32, u32),
     /// The best value before this run.
@@ -137,21 +138,26 @@ impl<'a> Descent<'a> {
 
     /// Leaves the inverse of the curvature on the desk, as it was when values still differed by more than rounding.
     pub fn leave_covariance(&self) {
-        self.desk.with(|sheet| sheet.covariance.clone_from(&self.inverse));
+        if let Some((inverse, _)) = &self.inverse {
+            self.desk.with(|sheet| sheet.covariance = Some((inverse.clone(), self.best.0.clone())));
+        }
     }
 
-    /// The inverse of the curvature: from a full model where there is one, else from the covariance of the particles, whose values are
-    /// on average half the dimension above the least in units in which it is that inverse.
+    /// The inverse of the curvature: from the last points if there are enough of them, else from the covariance of the particles, whose
+    /// values are on average half the dimension above the least in units in which it is that inverse.
     fn inverse_curvature(&self, values: &[f64]) -> Option<Vec<f64>> {
-        let scaled = |factor: f64| move |c: Vec<f64>| c.into_iter().map(|v| factor * v).collect::<Vec<f64>>();
-        if let Some(Regression { kind: Kind::Full, frame, model, .. }) = &self.model
-            && let Some(inverse) = frame.shape.covariance(Some(&model.curvature))
+        let Core { step, shape, .. } = &self.core;
+        let (best, least) = self.best.clone();
+        let frame = Frame { mean: best, step: *step, shape: shape.clone() };
+        if self.kind() == Some(Kind::Full)
+            && let Some(inverse) = inverse_curvature(&frame, least, self.points.iter())
         {
-            return Some(scaled(frame.step * frame.step)(inverse));
+            return Some(inverse);
         }
-        let rise = values.iter().map(|v| v - self.best.1).sum::<f64>() / values.len() as f64;
-        let factor = self.core.step * self.core.step * self.dim() as f64 / (2.0 * rise);
-        self.core.shape.covariance(None).filter(|_| factor.is_finite()).map(scaled(factor))
+        let rise = values.iter().map(|v| v - least).sum::<f64>() / values.len() as f64;
+        let factor = step * step * self.dim() as f64 / (2.0 * rise);
+        let covariance = shape.covariance(None).filter(|_| factor.is_finite())?;
+        Some(covariance.into_iter().map(|c| factor * c).collect())
     }
 
     /// Draws particles, evaluates as many as needed, and lets the core learn.
@@ -265,12 +271,12 @@ impl<'a> Descent<'a> {
             }
         }
         self.blur.note(&sorted);
-        // Every few generations, because it is seldom asked for; not where rounding is as large as what the curvature says.
+        // Each time the particles are a tenth as wide, but not where rounding is as large as what the curvature says.
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
-        let differ = differ && self.blur.is_clear(noise::variance(self.desk));
-        let resolved = self.core.widest() > RESOLVED || self.inverse.is_none();
-        if differ && resolved && self.core.widest() < LOCAL && self.core.generation.is_multiple_of(8) {
-            self.inverse = self.inverse_curvature(&values).or_else(|| self.inverse.take());
+        let width = self.core.widest();
+        let narrower = self.inverse.as_ref().map_or(width < LOCAL, |(_, at)| width > RESOLVED && width < 0.1 * at);
+        if narrower && differ && self.blur.is_clear(noise::variance(self.desk)) {
+            self.inverse = self.inverse_curvature(&values).map(|found| (found, width)).or_else(|| self.inverse.take());
         }
         let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
         let other = ((0.1 + lambda as f64 / 4.0) as usize + 2).min(lambda - 1);
@@ -366,8 +372,8 @@ impl<'a> Descent<'a> {
         self.model = Regression::new(kind, frame, &self.points, self.lambda);
     }
 
-    fn predict(&self, points: &[f64]) -> Option<Vec<f64>> {
-        self.model.as_ref().map(|model| model.predict(points))
+    fn predict(&mut self, points: &[f64]) -> Option<Vec<f64>> {
+        self.model.as_mut().map(|model| model.predict(points))
     }
 
     /// How well the model orders the last points.

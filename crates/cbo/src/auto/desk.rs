@@ -40,6 +40,8 @@ pub(super) struct Sheet {
     pub budget: u64,
     /// The best point in the unit box, and its value: of a noisy function the mean of its values.
     pub best: (Vec<f64>, f64),
+    /// The first value that was finite.
+    pub first: Option<f64>,
     /// What is known of the noise, if there is any.
     pub noise: Option<Noise>,
     /// Points that a round should have at least.
@@ -53,8 +55,8 @@ pub(super) struct Sheet {
     pub step: f64,
     /// How many of them count.
     pub effective: f64,
-    /// The covariance at the minimum in the unit box, row by row, once it is known.
-    pub covariance: Option<Vec<f64>>,
+    /// The covariance at a minimum in the unit box, row by row, once it is known, and that minimum.
+    pub covariance: Option<(Vec<f64>, Vec<f64>)>,
     /// What was noticed and done.
     pub notes: Notes,
 }
@@ -66,6 +68,14 @@ impl Sheet {
 
     pub fn left(&self) -> u64 {
         self.budget.saturating_sub(self.spent)
+    }
+
+    /// The covariance, if it is that at the best point.
+    pub fn covariance(&self) -> Option<&[f64]> {
+        self.covariance
+            .as_ref()
+            .filter(|(_, place)| is_near(place, &self.best.0))
+            .map(|(covariance, _)| &covariance[..])
     }
 
     /// Whether the solver decides when to stop.
@@ -103,6 +113,9 @@ impl Sheet {
         }
         for (x, &value) in self.asked[self.told * dim..].chunks_exact(dim).zip(values) {
             let value = if value.is_nan() || value == f64::NEG_INFINITY { f64::INFINITY } else { value };
+            if self.first.is_none() && value.is_finite() {
+                self.first = Some(value);
+            }
             if value < self.best.1 && self.noise.is_none() {
                 self.best.0.copy_from_slice(x);
                 self.best.1 = value;
@@ -133,6 +146,7 @@ impl Desk {
             spent: 0,
             budget: super::budget(plan),
             best: (vec![0.5; plan.dim()], f64::INFINITY),
+            first: None,
             noise: None,
             width: config.batch.unwrap_or(1),
             seed: config.seed,
@@ -263,4 +277,9 @@ impl<T> Future for Together<'_, T> {
         }
         Poll::Ready(self.phases.drain(..).filter_map(|(_, result)| result).collect())
     }
+}
+
+/// Whether two points are the same minimum.
+pub(super) fn is_near(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3)
 }

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::descent::{Descent, End, Start};
-use super::desk::Desk;
+use super::desk::{Desk, is_near};
 use super::noise;
 use super::random::Random;
 use super::separable::{is_separable, solve_lines};
@@ -23,8 +23,10 @@ const DRAWN: usize = 10;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
 const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
-/// and so many runs ended at the best point.
+/// and so many runs ended at the best point,
 const VISITS: u32 = 3;
+/// or had values that differ from the best by so much, relative to what was gained since the first evaluation.
+const SAME: f64 = 1e-12;
 /// So large a part of the evaluations is left for the run that has the best point of a noisy function.
 const NOISY_REST: f64 = 0.25;
 
@@ -198,12 +200,14 @@ impl<'a> Driver<'a> {
             }
             // Another minimum, and not the same one with more digits.
             let (now, value) = desk.with(|sheet| sheet.best.clone());
-            let gain = best - value > (1e-9 * best.abs()).max(noise::doubt(desk));
+            let same = SAME * desk.with(|sheet| sheet.first.map_or(0.0, |first| first - sheet.best.1));
+            let gain = best - value > (1e-9 * best.abs()).max(noise::doubt(desk)).max(same);
             if gain && !is_near(&place, &now) || best.is_infinite() && value.is_finite() {
                 (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
-                visits += u32::from(self.minima.last().is_some_and(|m| is_near(&m.1, &now)));
+                let again = |m: &(f64, Vec<f64>, u32)| is_near(&m.1, &now) || m.0 - value <= same;
+                visits += u32::from(self.minima.last().is_some_and(again));
             }
             let in_vain = spent - found_at;
             // Noise hides whether two runs ended in the same place.
@@ -300,7 +304,7 @@ impl<'a> Driver<'a> {
             descent.spent(),
             end.sentence()
         ));
-        if value <= desk.best() && !matches!(end, End::Rugged | End::Race) {
+        if value <= desk.best() {
             descent.leave_covariance();
         }
         self.remember(value, place, end);
@@ -343,9 +347,4 @@ impl<'a> Driver<'a> {
             self.desk.with(|sheet| sheet.notes.basins = (known, times));
         }
     }
-}
-
-/// Whether two points are the same minimum.
-fn is_near(a: &[f64], b: &[f64]) -> bool {
-    a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3)
 }

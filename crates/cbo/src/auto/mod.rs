@@ -8,6 +8,7 @@
 //! arithmetic but not the evaluations, and is then where the first one was, bit for bit.
 
 mod core;
+mod curvature;
 mod descent;
 mod desk;
 mod driver;
@@ -26,6 +27,7 @@ mod separable;
 mod settings;
 mod shape;
 mod space;
+mod symmetric;
 
 pub use notes::Phase;
 pub(crate) use run::{Run, resume, solve};
@@ -169,9 +171,8 @@ impl Solver {
         }
         sentences.extend(self.desk.with(|sheet| sheet.noise.as_ref().map(noise::Noise::sentence)));
         let dim = self.desk.dim();
-        if let Some(covariance) =
-            self.desk.with(|sheet| sheet.covariance.clone()).filter(|_| dim > 1 && dim <= FULL_MODEL)
-        {
+        let covariance = self.desk.with(|sheet| sheet.covariance().map(<[f64]>::to_vec));
+        if let Some(covariance) = covariance.filter(|_| dim > 1 && dim <= FULL_MODEL) {
             let values = eigen::eigen(dim, &covariance).0;
             let ratio = values[dim - 1] / values[0];
             sentences.push(format!(
@@ -204,7 +205,7 @@ impl Solver {
         self.desk.with(|sheet| {
             let (width, dim) = (sheet.space.width(), sheet.dim());
             let scaled = |(i, c): (usize, &f64)| c * width[i / dim] * width[i % dim];
-            sheet.covariance.as_ref().map(|covariance| covariance.iter().enumerate().map(scaled).collect())
+            sheet.covariance().map(|covariance| covariance.iter().enumerate().map(scaled).collect())
         })
     }
 }

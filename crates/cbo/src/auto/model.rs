@@ -1,7 +1,8 @@
 //! A quadratic model of the function around the particles (lq-CMA-ES, Hansen 2019, doi:10.1145/3321707.3321842).
 
-use super::linear::{add_squares, cholesky, dot, solve_lower, solve_lower_transposed, square};
+use super::linear::{dot, solve_lower, solve_lower_transposed, square};
 use super::shape::Shape;
+use super::symmetric::cholesky;
 
 /// How many terms a model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,7 @@ pub(super) struct Model {
     pub kind: Kind,
     constant: f64,
     gradient: Vec<f64>,
-    /// Symmetric, both halves.
+    /// Symmetric, both halves; the diagonal alone if the model is not full.
     pub curvature: Vec<f64>,
 }
 
@@ -54,72 +55,95 @@ impl Frame {
         }
         self.shape.solve(points);
     }
+
+    /// The point with these coordinates.
+    pub fn leave(&self, point: &[f64]) -> Vec<f64> {
+        let mut to = vec![0.0; point.len()];
+        self.shape.multiply(point, &mut to);
+        to.iter().zip(&self.mean).map(|(x, m)| m + self.step * x).collect()
+    }
 }
 
 impl Model {
     /// The model with these coefficients, in the order of [`fill`].
     pub fn new(kind: Kind, dim: usize, coefficients: &[f64]) -> Self {
-        let mut curvature = vec![0.0; dim * dim];
         let (linear, squares) = coefficients.split_at(1 + dim);
-        match kind {
-            Kind::Linear => {}
-            Kind::Diagonal => (0..dim).for_each(|k| curvature[k * dim + k] = 2.0 * squares[k]),
+        let curvature = match kind {
+            Kind::Linear => vec![0.0; dim],
+            Kind::Diagonal => squares.iter().map(|c| 2.0 * c).collect(),
             Kind::Full => {
+                let mut curvature = vec![0.0; dim * dim];
                 let pairs = (0..dim).flat_map(|i| (i..dim).map(move |j| (i, j)));
                 for ((i, j), value) in pairs.zip(squares) {
                     curvature[i * dim + j] += value;
                     curvature[j * dim + i] += value;
                 }
+                curvature
             }
-        }
+        };
         Self { kind, constant: linear[0], gradient: linear[1..].to_vec(), curvature }
     }
 
-    /// The same model in coordinates whose origin is `w` and whose axes are the rows of `axes`.
-    pub fn seen_from(&self, w: &[f64], axes: &[f64]) -> Self {
-        let dim = w.len();
-        let times = |v: &[f64]| -> Vec<f64> { self.curvature.chunks_exact(dim).map(|row| dot(row, v)).collect() };
-        let slope: Vec<f64> = times(w).iter().zip(&self.gradient).map(|(c, g)| c + g).collect();
-        let mut curvature = vec![0.0; dim * dim];
-        if self.kind == Kind::Diagonal {
-            let columns: Vec<f64> = (0..dim * dim).map(|at| axes[at % dim * dim + at / dim]).collect();
-            let diagonal: Vec<f64> = (0..dim).map(|k| self.curvature[k * dim + k]).collect();
-            add_squares(dim, &mut curvature, &columns, &diagonal);
-            (0..dim * dim)
-                .filter(|at| at % dim < at / dim)
-                .for_each(|at| curvature[at] = curvature[at % dim * dim + at / dim]);
+    /// The curvature times a vector.
+    fn bend(&self, v: &[f64]) -> Vec<f64> {
+        match self.kind {
+            Kind::Full => self.curvature.chunks_exact(v.len()).map(|row| dot(row, v)).collect(),
+            _ => self.curvature.iter().zip(v).map(|(c, v)| c * v).collect(),
         }
-        for (i, axis) in axes.chunks_exact(dim).enumerate().filter(|_| self.kind == Kind::Full) {
-            let bent = times(axis);
+    }
+
+    /// The same model in coordinates whose origin is `w`.
+    pub fn seen_from(&self, w: &[f64]) -> Self {
+        let gradient = self.bend(w).iter().zip(&self.gradient).map(|(c, g)| c + g).collect();
+        Self { constant: self.predict(w), gradient, ..self.clone() }
+    }
+
+    /// The same full model in coordinates whose axes are the rows of `axes`.
+    pub fn along(&self, axes: &[f64]) -> Self {
+        let dim = self.gradient.len();
+        let mut curvature = vec![0.0; dim * dim];
+        for (i, axis) in axes.chunks_exact(dim).enumerate() {
+            let bent = self.bend(axis);
             for (j, other) in axes.chunks_exact(dim).enumerate().take(i + 1) {
                 let value = dot(other, &bent);
                 (curvature[i * dim + j], curvature[j * dim + i]) = (value, value);
             }
         }
-        let gradient = axes.chunks_exact(dim).map(|axis| dot(axis, &slope)).collect();
-        Self { kind: self.kind, constant: self.predict(w), gradient, curvature }
+        let gradient = axes.chunks_exact(dim).map(|axis| dot(axis, &self.gradient)).collect();
+        Self { kind: self.kind, constant: self.constant, gradient, curvature }
     }
 
     pub fn predict(&self, point: &[f64]) -> f64 {
-        let dim = point.len();
-        let linear = self.constant + dot(&self.gradient, point);
-        match self.kind {
-            Kind::Linear => linear,
-            Kind::Diagonal => {
-                linear + 0.5 * (0..dim).map(|k| self.curvature[k * dim + k] * point[k] * point[k]).sum::<f64>()
-            }
-            Kind::Full => {
-                let rows = self.curvature.chunks_exact(dim).zip(point);
-                linear + 0.5 * rows.map(|(row, x)| x * dot(row, point)).sum::<f64>()
-            }
+        self.constant + dot(&self.gradient, point) + 0.5 * dot(&self.bend(point), point)
+    }
+
+    /// The solution w of `(curvature + mu) w = -gradient`, and `w' (curvature + mu)^-1 w`. `None` if the matrix is not positive definite.
+    fn solve(&self, mu: f64) -> Option<(Vec<f64>, f64)> {
+        let mut w: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        if self.kind != Kind::Full {
+            let sums = || self.curvature.iter().map(|c| c + mu);
+            w.iter_mut().zip(sums()).for_each(|(w, c)| *w /= c);
+            let slope = w.iter().zip(sums()).map(|(w, c)| w * w / c).sum();
+            return sums().all(|c| c > 0.0).then_some((w, slope));
         }
+        let dim = w.len();
+        let mut matrix = self.curvature.clone();
+        (0..dim).for_each(|k| matrix[k * dim + k] += mu);
+        if !cholesky(dim, &mut matrix) {
+            return None;
+        }
+        solve_lower(dim, &matrix, &mut w);
+        solve_lower_transposed(dim, &matrix, &mut w);
+        let mut half = w.clone();
+        solve_lower(dim, &matrix, &mut half);
+        Some((w, square(&half)))
     }
 
     /// The minimiser in the ball of this radius around 0: `(curvature + mu) w = -gradient` with the least mu >= 0 for which it is one, by
     /// Newton's method for `1 / |w(mu)|` between bounds (Moré and Sorensen 1983, doi:10.1137/0904038).
     pub fn minimiser(&self, radius: f64) -> Option<Vec<f64>> {
-        let dim = self.gradient.len();
-        let rows = self.curvature.chunks_exact(dim);
+        let row = self.curvature.len() / self.gradient.len();
+        let rows = self.curvature.chunks_exact(row);
         let size = square(&self.gradient).sqrt() / radius
             + rows.map(|row| row.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max);
         if !(size > 0.0 && size.is_finite()) {
@@ -128,22 +152,15 @@ impl Model {
         let (mut low, mut high, mut mu) = (0.0, 2.0 * size, 0.0);
         let mut found = None;
         for _ in 0..40 {
-            let mut matrix = self.curvature.clone();
-            (0..dim).for_each(|k| matrix[k * dim + k] += mu);
-            if !cholesky(dim, &mut matrix) {
+            let Some((w, slope)) = self.solve(mu) else {
                 low = mu;
                 mu = 0.5 * (low + high);
                 continue;
-            }
-            let mut w: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-            solve_lower(dim, &matrix, &mut w);
-            solve_lower_transposed(dim, &matrix, &mut w);
+            };
             let length = square(&w).sqrt();
             if !length.is_finite() {
                 return found;
             }
-            let mut slope = w.clone();
-            solve_lower(dim, &matrix, &mut slope);
             if length <= radius {
                 high = mu;
                 found = Some(w);
@@ -155,7 +172,7 @@ impl Model {
             }
             // A little less than the radius, so that the step ends inside.
             let aim = 0.995 * radius;
-            let next = mu + length * length / square(&slope) * (length - aim) / aim;
+            let next = mu + length * length / slope * (length - aim) / aim;
             mu = if next > low && next < high { next } else { 0.5 * (low + high) };
         }
         found

@@ -3,10 +3,9 @@
 
 use super::core::Core;
 use super::descent::median;
-use super::linear::{
-    add_squares, cholesky, dot, invert_lower, solve_lower, solve_lower_transposed, square, symmetric_times,
-};
+use super::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use super::model::{Frame, Kind, Model, fill};
+use super::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,
@@ -16,7 +15,7 @@ const DRIFT: f64 = 100.0;
 /// or when so many changes for each term are to be made at once.
 const UPHEAVAL: f64 = 1.0;
 /// What is added to the diagonal, relative to its mean.
-const RIDGE: f64 = 1e-9;
+const RIDGE: f64 = 1e-10;
 /// The logarithm of the weight of the best point; the worst one has the weight 1. It is large because the function is quadratic only
 /// near its minimum: points further away say what those close by leave open.
 const HEAVIEST: f64 = 9.0;
@@ -24,6 +23,10 @@ const HEAVIEST: f64 = 9.0;
 const RANKS: f64 = 6.0;
 /// By which factor a weight may be too large or too small before it is changed.
 const TOLERANCE: f64 = 2.0;
+/// A point is not taken out if less than this is left of what is known of some term.
+const LEAST: f64 = 1e-6;
+/// Changes of the inverse that are made in one pass over it.
+const AT_ONCE: usize = 8;
 
 /// A point with its value, known by its number.
 #[derive(Clone, Debug)]
@@ -55,11 +58,16 @@ pub(super) struct Regression {
     oldest: u64,
     /// Their numbers, the best first.
     order: Vec<u64>,
-    /// The lower half of the inverse of the matrix, by columns.
+    /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
+    /// be added.
     inverse: Vec<f64>,
+    directions: Vec<f64>,
+    gains: Vec<f64>,
     coefficients: Vec<f64>,
     /// Points added since it was begun.
     added: usize,
+    /// The points whose values were asked for last, and the same in the coordinates of the model.
+    asked: (Vec<f64>, Vec<f64>),
 }
 
 /// How many of the last points a model of `terms` looks at.
@@ -104,9 +112,12 @@ impl Regression {
             entries: VecDeque::new(),
             oldest,
             order,
-            inverse: vec![0.0; terms * terms],
+            inverse: Vec::new(),
+            directions: Vec::new(),
+            gains: Vec::new(),
             coefficients: vec![0.0; terms],
             added: 0,
+            asked: (Vec::new(), Vec::new()),
         };
         for sample in points.iter().skip(points.len() - count) {
             let entry = new.entry(sample);
@@ -154,9 +165,7 @@ impl Regression {
         solve_lower(terms, &matrix, &mut right);
         solve_lower_transposed(terms, &matrix, &mut right);
         self.coefficients = right;
-        invert_lower(terms, &mut matrix);
-        self.inverse.fill(0.0);
-        add_squares(terms, &mut self.inverse, &matrix, &vec![1.0; terms]);
+        self.inverse = inverse(terms, &matrix);
         self.read_off()
     }
 
@@ -195,31 +204,41 @@ impl Regression {
         }
         // What is added first: nothing is lost before.
         let (more, less): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&(at, w)| w > self.entries[at].weight);
-        if !more.into_iter().chain(less).all(|(at, weight)| self.change(at, weight)) {
-            return false;
-        }
+        let changes: Vec<(usize, f64)> = more.into_iter().chain(less).collect();
+        changes.chunks(AT_ONCE).for_each(|changes| self.change(changes));
         self.entries.drain(..(first - self.oldest) as usize);
         self.oldest = first;
         self.read_off()
     }
 
-    /// Gives a point another weight.
-    fn change(&mut self, at: usize, weight: f64) -> bool {
+    /// Gives points other weights. One without which the equations would hardly have a solution stays as it is.
+    fn change(&mut self, changes: &[(usize, f64)]) {
         let terms = self.coefficients.len();
-        let entry = &mut self.entries[at];
-        let difference = weight - entry.weight;
-        entry.weight = weight;
-        let mut direction = vec![0.0; terms];
-        symmetric_times(terms, &self.inverse, &entry.row, &mut direction);
-        let left = 1.0 + difference * dot(&entry.row, &direction);
-        if !(left > 1e-6 && left.is_finite()) {
-            return false;
+        let rows: Vec<f64> = changes.iter().flat_map(|&(at, _)| self.entries[at].row.iter().copied()).collect();
+        let mut directions = vec![0.0; rows.len()];
+        symmetric_times(terms, &self.inverse, &rows, &mut directions);
+        for (&(at, weight), direction) in changes.iter().zip(directions.chunks_exact_mut(terms)) {
+            let entry = &mut self.entries[at];
+            for (earlier, gain) in self.directions.chunks_exact(terms).zip(&self.gains) {
+                axpy_to(gain * dot(&entry.row, earlier), earlier, direction);
+            }
+            let difference = weight - entry.weight;
+            let left = 1.0 + difference * dot(&entry.row, direction);
+            if !(left > LEAST && left.is_finite()) {
+                continue;
+            }
+            entry.weight = weight;
+            let gain = difference / left;
+            let error = entry.value - dot(&entry.row, &self.coefficients);
+            axpy_to(gain * error, direction, &mut self.coefficients);
+            self.directions.extend_from_slice(direction);
+            self.gains.push(-gain);
         }
-        let gain = difference / left;
-        let error = entry.value - dot(&entry.row, &self.coefficients);
-        self.coefficients.iter_mut().zip(&direction).for_each(|(c, v)| *c += gain * error * v);
-        add_squares(terms, &mut self.inverse, &direction, &[-gain]);
-        true
+        if self.gains.len() >= AT_ONCE {
+            add_squares(terms, &mut self.inverse, &self.directions, &self.gains);
+            self.directions.clear();
+            self.gains.clear();
+        }
     }
 
     /// Whether it should be begun anew: the coordinates fit no longer.
@@ -239,10 +258,12 @@ impl Regression {
     }
 
     /// The model's values at points.
-    pub fn predict(&self, points: &[f64]) -> Vec<f64> {
-        let mut white = points.to_vec();
-        self.frame.enter(&mut white);
-        white.chunks_exact(self.frame.mean.len()).map(|w| self.model.predict(w)).collect()
+    pub fn predict(&mut self, points: &[f64]) -> Vec<f64> {
+        if self.asked.0 != points {
+            self.asked = (points.to_vec(), points.to_vec());
+            self.frame.enter(&mut self.asked.1);
+        }
+        self.asked.1.chunks_exact(self.frame.mean.len()).map(|w| self.model.predict(w)).collect()
     }
 
     /// The model's values at the last `count` points, and the true ones up to a constant and a positive factor.
@@ -255,15 +276,22 @@ impl Regression {
     /// Where the model expects the minimum, within this distance of the mean of `core` in units of its spread.
     pub fn minimiser(&self, core: &Core, radius: f64) -> Option<Vec<f64>> {
         let dim = self.frame.mean.len();
-        // Where the particles are now, in the coordinates of the model: their mean, and points one deviation along each axis.
         let mut w = core.mean.clone();
         self.frame.enter(&mut w);
+        let near = self.model.seen_from(&w);
+        let scale = core.step / self.frame.step;
+        if self.kind != Kind::Full {
+            // The shape hardly changes while such a model holds, and in its own coordinates it is solved at once.
+            let step = near.minimiser(radius * scale)?;
+            return Some(self.frame.leave(&w.iter().zip(step).map(|(w, s)| w + s).collect::<Vec<f64>>()));
+        }
+        // Points one deviation of the particles along each axis.
         let mut axes = vec![0.0; dim * dim];
         let mut units = vec![0.0; dim * dim];
-        (0..dim).for_each(|k| units[k * dim + k] = core.step / self.frame.step);
+        (0..dim).for_each(|k| units[k * dim + k] = scale);
         core.shape.multiply(&units, &mut axes);
         self.frame.shape.solve(&mut axes);
-        let step = self.model.seen_from(&w, &axes).minimiser(radius)?;
+        let step = near.along(&axes).minimiser(radius)?;
         let mut point = Vec::new();
         core.points(&step, &mut point);
         Some(point)
@@ -300,7 +328,7 @@ mod tests {
     fn a_quadratic_function_is_reproduced() {
         for dim in [1, 3, 8, 20] {
             let points = samples(dim, 2 * Kind::Full.terms(dim), 1.0, quadratic);
-            let fit = Regression::new(Kind::Full, frame(dim), &points, 4).expect("a fit");
+            let mut fit = Regression::new(Kind::Full, frame(dim), &points, 4).expect("a fit");
             for sample in points.iter().take(5) {
                 let predicted = fit.predict(&sample.point)[0];
                 let error = (predicted - sample.value).abs();
@@ -337,7 +365,8 @@ mod tests {
             let count = fit.order.len();
             for (rank, weight) in weights(count, terms).enumerate() {
                 let at = (fit.order[rank] - fit.oldest) as usize;
-                assert!(fit.change(at, weight));
+                fit.change(&[(at, weight)]);
+                assert_eq!(fit.entries[at].weight, weight);
             }
             assert!(fit.read_off());
             for (a, b) in fit.recent(10).0.iter().zip(&fresh) {

@@ -2,6 +2,7 @@
 
 use super::desk::{Desk, together};
 use super::random::Random;
+use super::shape::FULL;
 
 /// Where points have no value, so many are drawn for each coordinate until two have one.
 const DRAWN: u64 = 100;
@@ -93,6 +94,8 @@ async fn two_with_values(
 
 /// How often a line is made three times as long where there is no wall.
 const LONGEST: usize = 30;
+/// A value is higher than another by more than rounding if it is so by this factor.
+const CLEARLY: f64 = 1e-8;
 /// Numbers in a round of lines.
 const ROUND_NUMBERS: usize = 1 << 17;
 
@@ -110,6 +113,20 @@ impl Line {
 
     fn best(&self) -> usize {
         (0..self.points.len()).min_by(|&i, &j| self.points[i].1.total_cmp(&self.points[j].1)).unwrap_or(0)
+    }
+
+    /// The second derivative at the best point: that of a parabola through it and the two points next to it whose values are higher by more
+    /// than rounding. `None` at an end of the line, or where no parabola opens upwards.
+    fn curvature(&self) -> Option<f64> {
+        let best = self.best();
+        let (at, least) = self.points[best];
+        let ends = [0, self.points.len() - 1];
+        let mut others: Vec<(f64, f64)> = self.points.iter().map(|p| (p.0 - at, p.1 - least)).collect();
+        others.retain(|p| p.1 > CLEARLY * least.abs() && p.1.is_finite());
+        others.sort_by(|p, q| p.0.abs().total_cmp(&q.0.abs()));
+        let [(x, a), (y, b)] = *others.first_chunk()?;
+        let second = 2.0 * (a / x - b / y) / (x - y);
+        (!ends.contains(&best) && second > 0.0 && second.is_finite()).then_some(second)
     }
 
     /// Whether the values fall, then rise.
@@ -324,12 +341,14 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
                             sweep.explore(desk, k, &mut line, sweep.each).await;
                         }
                         sweep.polish(desk, k, &mut line, 30).await;
-                        line.points[line.best()].0
+                        (line.points[line.best()].0, line.curvature())
                     }
                 }))
                 .await,
             );
         }
+        let (composed, curvatures): (Vec<f64>, Vec<Option<f64>>) = composed.into_iter().unzip();
+        leave_covariance(desk, &composed, &curvatures);
         let mut improved = false;
         let new = desk.value(&composed).await;
         if new < value {
@@ -342,6 +361,15 @@ pub(super) async fn solve_lines(desk: &Desk, random: &mut Random) -> bool {
         factor *= 2.0;
     }
     false
+}
+
+/// Leaves the inverse of the curvature on the desk: where coordinates act alone it is diagonal.
+fn leave_covariance(desk: &Desk, place: &[f64], curvatures: &[Option<f64>]) {
+    let dim = curvatures.len();
+    let Some(all) = curvatures.iter().copied().collect::<Option<Vec<f64>>>().filter(|_| dim <= FULL) else { return };
+    let mut covariance = vec![0.0; dim * dim];
+    all.iter().enumerate().for_each(|(k, c)| covariance[k * dim + k] = 1.0 / c);
+    desk.with(|sheet| sheet.covariance = Some((covariance, place.to_vec())));
 }
 
 /// The coordinates in groups whose lines are searched side by side: all of them, unless a round would have too many numbers.

@@ -2,16 +2,17 @@
 
 mod low_rank;
 
-use super::linear::{add_squares, cholesky, dot, multiply_lower, multiply_triangular, solve_lower};
+use super::linear::{dot, multiply_lower, multiply_triangular, solve_lower};
+use super::symmetric::{add_squares, cholesky};
 use low_rank::LowRank;
 
 /// Up to this dimension all covariances are learnt.
-const FULL: usize = 100;
+pub(super) const FULL: usize = 100;
 
 /// A matrix A with `A A' = C`.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
-    /// The Cholesky factor of C, by columns.
+    /// The Cholesky factor of C, by columns, with zeros above the diagonal.
     Full(Vec<f64>),
     /// A few axes beside the deviations of the coordinates.
     LowRank(LowRank),

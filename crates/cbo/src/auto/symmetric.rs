@@ -1,0 +1,411 @@
+//! Symmetric matrices, of which the lower half is given by columns, in the order of operations of [`simd`](crate::simd), so that every
+//! machine gets the same bits. What is above the diagonal may hold anything.
+
+use super::linear::{axpy, load, store};
+use crate::simd::{Kernel, Vector, run};
+
+/// Replaces the lower half of a symmetric matrix by its Cholesky factor. Tells whether it is positive definite; if it is not, the matrix
+/// is spoilt.
+pub(super) fn cholesky(n: usize, matrix: &mut [f64]) -> bool {
+    run(Cholesky { n, matrix })
+}
+
+struct Cholesky<'a> {
+    n: usize,
+    matrix: &'a mut [f64],
+}
+
+impl Kernel<f64> for Cholesky<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> bool {
+        let Self { n, matrix } = self;
+        if V::REGISTERS >= 32 { factorise::<V, 8>(n, matrix) } else { factorise::<V, 4>(n, matrix) }
+    }
+}
+
+/// Cholesky's factorisation, `W` columns at a time. Every entry is computed in the same order for every `W`.
+#[inline(always)]
+fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f64]) -> bool {
+    let mut first = 0;
+    while first < n {
+        let width = W.min(n - first);
+        let (before, panel) = matrix.split_at_mut(first * n);
+        if width == W {
+            subtract_products::<V, W>(n, first, before, panel);
+        } else {
+            for q in 0..width {
+                subtract_products::<V, 1>(n, first + q, before, &mut panel[q * n..]);
+            }
+        }
+        for q in 0..width {
+            let (done, rest) = panel.split_at_mut(q * n);
+            let at = first + q;
+            let column = &mut rest[at..n];
+            for earlier in done.chunks_exact(n) {
+                axpy::<V>(-earlier[at], &earlier[at..], column);
+            }
+            let pivot = column[0];
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return false;
+            }
+            let root = pivot.sqrt();
+            column[0] = root;
+            column[1..].iter_mut().for_each(|v| *v /= root);
+        }
+        first += width;
+    }
+    true
+}
+
+/// Subtracts from the `W` columns of `panel`, which begin with column `first`, what the columns `before` (those of them that precede the
+/// whole panel) contribute to them.
+#[inline(always)]
+fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
+    n: usize,
+    first: usize,
+    before: &[f64],
+    panel: &mut [f64],
+) {
+    let mut row = first;
+    while row < n {
+        let size = V::LANES.min(n - row);
+        let mut sums = [V::splat(0.0); W];
+        for q in 0..W {
+            sums[q] = load(size, &panel[q * n + row..]);
+        }
+        for column in before.chunks_exact(n) {
+            let factors = &column[first..first + W];
+            let v = load::<V>(size, &column[row..]);
+            for q in 0..W {
+                sums[q] = V::splat(-factors[q]).mul_add(v, sums[q]);
+            }
+        }
+        for q in 0..W {
+            store(sums[q], &mut panel[q * n + row..q * n + row + size]);
+        }
+        row += V::LANES;
+    }
+}
+
+/// Rows of which the squares are added in one pass over a matrix.
+const ROWS: usize = 16;
+
+/// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
+pub(super) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+    run(AddSquares { n, matrix, rows, weights });
+}
+
+struct AddSquares<'a> {
+    n: usize,
+    matrix: &'a mut [f64],
+    rows: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl Kernel<f64> for AddSquares<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let Self { n, matrix, rows, weights } = self;
+        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
+            add_block::<V>(n, n, matrix, rows, weights);
+        }
+    }
+}
+
+/// Adds the squares of a few rows, of which only the first `size` entries are not zero.
+#[inline(always)]
+fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+    let wide = if V::REGISTERS >= 32 { 4 } else { 2 };
+    let mut first = 0;
+    while first < size {
+        let columns = &mut matrix[first * n..];
+        if first + wide > size {
+            add_to_columns::<V, 1>(n, first, size, columns, rows, weights);
+            first += 1;
+            continue;
+        }
+        if wide == 4 {
+            add_to_columns::<V, 4>(n, first, size, columns, rows, weights);
+        } else {
+            add_to_columns::<V, 2>(n, first, size, columns, rows, weights);
+        }
+        first += wide;
+    }
+}
+
+/// What [`add_block`] does to `W` columns, which begin with column `first`. Every entry is computed in the same order for every `W`.
+#[inline(always)]
+fn add_to_columns<V: Vector<Scalar = f64>, const W: usize>(
+    n: usize,
+    first: usize,
+    size: usize,
+    columns: &mut [f64],
+    rows: &[f64],
+    weights: &[f64],
+) {
+    let mut fours = rows.chunks_exact(4 * n);
+    for (four, w) in (&mut fours).zip(weights.chunks_exact(4)) {
+        add_rows_to_columns::<V, 4, W>(n, first, size, columns, four, w);
+    }
+    let rest = fours.remainder();
+    for (row, w) in rest.chunks_exact(n).zip(&weights[weights.len() - rest.len() / n..]) {
+        add_rows_to_columns::<V, 1, W>(n, first, size, columns, row, &[*w]);
+    }
+}
+
+#[inline(always)]
+fn add_rows_to_columns<V: Vector<Scalar = f64>, const R: usize, const W: usize>(
+    n: usize,
+    first: usize,
+    size: usize,
+    columns: &mut [f64],
+    rows: &[f64],
+    weights: &[f64],
+) {
+    let mut factors = [[V::splat(0.0); R]; W];
+    for q in 0..W {
+        for r in 0..R {
+            factors[q][r] = V::splat(weights[r] * rows[r * n + first + q]);
+        }
+    }
+    let mut from = first;
+    while from < size {
+        let width = V::LANES.min(size - from);
+        let mut x = [V::splat(0.0); R];
+        for r in 0..R {
+            x[r] = load(width, &rows[r * n + from..]);
+        }
+        for q in 0..W {
+            let to = &mut columns[q * n + from..q * n + from + width];
+            let mut sum = load::<V>(width, to);
+            for r in 0..R {
+                sum = factors[q][r].mul_add(x[r], sum);
+            }
+            store(sum, to);
+        }
+        from += V::LANES;
+    }
+}
+
+/// The inverse of the symmetric matrix that has this Cholesky factor.
+pub(super) fn inverse(n: usize, factor: &[f64]) -> Vec<f64> {
+    run(Inverse { n, factor })
+}
+
+struct Inverse<'a> {
+    n: usize,
+    factor: &'a [f64],
+}
+
+impl Kernel<f64> for Inverse<'_> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Vec<f64> {
+        let Self { n, factor } = self;
+        let rows = if V::REGISTERS >= 32 { invert::<V, 8>(n, factor) } else { invert::<V, 4>(n, factor) };
+        let mut matrix = vec![0.0; n * n];
+        for (at, rows) in rows.chunks(ROWS * n).enumerate() {
+            add_block::<V>(n, n.min((at + 1) * ROWS), &mut matrix, rows, &[1.0; ROWS][..rows.len() / n]);
+        }
+        matrix
+    }
+}
+
+/// The inverse of a lower triangular matrix given by columns, **by rows**, with zeros above the diagonal; `W` rows at a time. Every
+/// entry is computed in the same order for every `W`.
+#[inline(always)]
+fn invert<V: Vector<Scalar = f64>, const W: usize>(n: usize, lower: &[f64]) -> Vec<f64> {
+    let mut to = vec![0.0; n * n];
+    let mut first = 0;
+    while first < n {
+        let width = W.min(n - first);
+        let (done, panel) = to.split_at_mut(first * n);
+        if width == W {
+            subtract_rows::<V, W>(n, first, lower, done, panel);
+        } else {
+            for q in 0..width {
+                subtract_rows::<V, 1>(n, first + q, lower, done, &mut panel[q * n..]);
+            }
+        }
+        for q in 0..width {
+            let at = first + q;
+            let (earlier, rest) = panel.split_at_mut(q * n);
+            let row = &mut rest[..at + 1];
+            for (p, earlier) in earlier.chunks_exact(n).enumerate() {
+                let j = first + p;
+                axpy::<V>(-lower[j * n + at], &earlier[..=j], &mut row[..=j]);
+            }
+            let pivot = lower[at * n + at];
+            row[..at].iter_mut().for_each(|v| *v /= pivot);
+            row[at] = 1.0 / pivot;
+        }
+        first += width;
+    }
+    to
+}
+
+/// Subtracts from the `W` rows of `panel`, which begin with row `at`, what the rows `done` contribute to them.
+#[inline(always)]
+fn subtract_rows<V: Vector<Scalar = f64>, const W: usize>(
+    n: usize,
+    at: usize,
+    lower: &[f64],
+    done: &[f64],
+    panel: &mut [f64],
+) {
+    let known = done.len() / n;
+    let mut column = 0;
+    while column < known {
+        let size = V::LANES.min(known - column);
+        let mut sums = [V::splat(0.0); W];
+        // Rows before this have zeros here.
+        for j in column..known {
+            let factors = &lower[j * n + at..j * n + at + W];
+            let v = load::<V>(size, &done[j * n + column..]);
+            for q in 0..W {
+                sums[q] = V::splat(-factors[q]).mul_add(v, sums[q]);
+            }
+        }
+        for q in 0..W {
+            store(sums[q], &mut panel[q * n + column..q * n + column + size]);
+        }
+        column += V::LANES;
+    }
+}
+
+/// Multiplies a symmetric matrix by each row of `rows`, into the rows of `to`, in one pass over the matrix.
+pub(super) fn symmetric_times(n: usize, matrix: &[f64], rows: &[f64], to: &mut [f64]) {
+    run(SymmetricTimes { n, matrix, rows, to });
+}
+
+struct SymmetricTimes<'a> {
+    n: usize,
+    matrix: &'a [f64],
+    rows: &'a [f64],
+    to: &'a mut [f64],
+}
+
+impl Kernel<f64> for SymmetricTimes<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let Self { n, matrix, rows, to } = self;
+        to.fill(0.0);
+        let mut first = 0;
+        while first < n {
+            let four = first + 4 <= n;
+            for (x, y) in rows.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+                if four {
+                    times_columns::<V, 4>(n, first, &matrix[first * n..], x, y);
+                } else {
+                    times_columns::<V, 1>(n, first, &matrix[first * n..], x, y);
+                }
+            }
+            first += if four { 4 } else { 1 };
+        }
+    }
+}
+
+/// What `W` columns, which begin with column `first`, contribute to the product with x.
+#[inline(always)]
+fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
+    n: usize,
+    first: usize,
+    columns: &[f64],
+    x: &[f64],
+    y: &mut [f64],
+) {
+    // The corner on the diagonal.
+    for q in 0..W {
+        let at = first + q;
+        y[at] += columns[q * n + at] * x[at];
+        for below in at + 1..first + W {
+            y[below] += columns[q * n + below] * x[at];
+            y[at] += columns[q * n + below] * x[below];
+        }
+    }
+    let (mut factors, mut sums) = ([V::splat(0.0); W], [V::splat(0.0); W]);
+    for q in 0..W {
+        factors[q] = V::splat(x[first + q]);
+    }
+    let mut from = first + W;
+    while from < n {
+        let size = V::LANES.min(n - from);
+        let (v, mut sum) = (load::<V>(size, &x[from..]), load::<V>(size, &y[from..]));
+        for q in 0..W {
+            let c = load::<V>(size, &columns[q * n + from..]);
+            sum = factors[q].mul_add(c, sum);
+            sums[q] = c.mul_add(v, sums[q]);
+        }
+        store(sum, &mut y[from..from + size]);
+        from += V::LANES;
+    }
+    for q in 0..W {
+        y[first + q] += sums[q].sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::linear::plain::{lower, random_rows, squares, triangular};
+    use crate::simd::{available, run_on};
+
+    const SIZES: [usize; 11] = [1, 2, 5, 7, 8, 9, 16, 21, 37, 66, 231];
+
+    #[test]
+    fn the_cholesky_factor_multiplied_by_its_transpose_is_the_matrix() {
+        for n in SIZES {
+            let rows = random_rows(n as u64, 2 * n, n);
+            let weights = vec![0.5; 2 * n];
+            let (mut fast, plain) = (vec![0.0; n * n], squares(n, &rows, &weights));
+            add_squares(n, &mut fast, &rows, &weights);
+            assert!(cholesky(n, &mut fast));
+            for j in 0..n {
+                for i in j..n {
+                    let product: f64 = (0..=j).map(|k| fast[k * n + i] * fast[k * n + j]).sum();
+                    assert!((product - plain[j * n + i]).abs() < 1e-11 * n as f64, "n = {n}, entry ({i}, {j})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_positive_definite_is_refused() {
+        assert!(!cholesky(2, &mut [1.0, 2.0, 0.0, 1.0]));
+        assert!(!cholesky(1, &mut [f64::NAN]));
+    }
+
+    #[test]
+    fn a_matrix_times_its_inverse_is_the_identity() {
+        for n in SIZES {
+            let factor = triangular(5, n);
+            let matrix: Vec<f64> =
+                (0..n * n).map(|at| (0..n).map(|k| factor[k * n + at / n] * factor[k * n + at % n]).sum()).collect();
+            let found = inverse(n, &factor);
+            let mut product = vec![0.0; n * n];
+            symmetric_times(n, &found, &matrix, &mut product);
+            for (at, value) in product.iter().enumerate() {
+                assert!((value - f64::from(at / n == at % n)).abs() < 1e-11 * n as f64, "n = {n}, entry {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        let n = 45;
+        let rows = random_rows(4, 91, n);
+        let results = available().into_iter().map(|set| {
+            let (mut matrix, mut product) = (vec![0.0; n * n], vec![0.0; 3 * n]);
+            run_on(set, AddSquares { n, matrix: &mut matrix, rows: &rows, weights: &[0.7; 91] });
+            run_on(set, SymmetricTimes { n, matrix: &matrix, rows: &rows[..3 * n], to: &mut product });
+            assert!(run_on(set, Cholesky { n, matrix: &mut matrix }));
+            let inverse = run_on(set, Inverse { n, factor: &matrix });
+            (lower(n, &matrix), product, lower(n, &inverse))
+        });
+        let results: Vec<_> = results.collect();
+        assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+}
