@@ -16,7 +16,6 @@ know its budget serves all budgets; solvers that are told their budget (auto, cb
     python3 benches/bbob.py --dims 5,20 --budgets 100,1000 --out DIR         # runs what is missing, and prints the tables
     python3 benches/bbob.py --dims 5,20 --budgets 100,1000 --out DIR --plot  # draws DIR/bbob-d5.png, DIR/bbob-d20.png too
     python3 benches/bbob.py --dims 5,20 --budgets 1000 --out DIR --rounds 8  # what eight evaluations at once are worth
-    python3 benches/bbob.py --time                                           # own time per evaluation, no suite
 
 DIR/SOLVER.csv has one line per run; what is there is not run again, so delete the file of a solver that has changed. Its column
 `hits` has the evaluations after which the first, second, ... target was reached.
@@ -417,46 +416,6 @@ def plot(results: Results, args: argparse.Namespace, dim: int) -> None:
     print(f"\n{path}")
 
 
-# The own time of solvers.
-
-
-def rugged(x: Any) -> float:
-    """No model holds."""
-    return math.sin(1e3 * float(x[0]) * float(x[1]))
-
-
-def smooth(x: Any) -> float:
-    """A quadratic model holds for a while."""
-    product = float(x[0]) * float(x[1])
-    return product * product + float(x[-1])
-
-
-def own_time(solver: str, dim: int, evaluations: int, function: Objective) -> float:
-    """Seconds per evaluation of a function that costs next to nothing."""
-    f = Recorder(function, -math.inf, evaluations)
-    start = time.perf_counter()
-    try:
-        for seed in range(1, 10_000):
-            if f.evaluations == evaluations:
-                break
-            SOLVERS[solver].run(f, dim, evaluations - f.evaluations, seed)
-    except Over:
-        pass
-    return (time.perf_counter() - start) / f.evaluations
-
-
-def own_times(solvers: list[str]) -> None:
-    print("Own time per evaluation, microseconds; best of 3\n")
-    dims = (5, 20, 100)
-    print("| | function | " + " | ".join(f"d = {dim}" for dim in dims) + " |")
-    print("|---" * (2 + len(dims)) + "|")
-    for solver in solvers:
-        for function in (rugged, smooth):
-            best = [min(own_time(solver, dim, 10_000, function) for _ in range(3)) for dim in dims]
-            cells = " | ".join(f"{1e6 * seconds:.1f}" for seconds in best)
-            print(f"| {SOLVERS[solver].title} | {function.__name__} | {cells} |", flush=True)
-
-
 def numbers(text: str) -> list[int]:
     """1-3,5: the numbers 1, 2, 3 and 5."""
     ends = [part.split("-") for part in text.split(",")]
@@ -481,12 +440,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--out", type=Path, default=Path("bbob-results"), metavar="DIR")
     parser.add_argument("--plot", action="store_true", help="draw pictures too")
-    parser.add_argument("--time", action="store_true", help="only the own time of auto and pycma")
     parser.add_argument("--rounds", type=int, metavar="K", help="only auto with K evaluations at once")
     args = parser.parse_args()
-    if args.time:
-        own_times([name for name in args.solvers if name in ("auto", "pycma")])
-        return
     results = Results(args.out)
     for dim in args.dims:
         if args.rounds:

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::descent::{Descent, End, Start};
-use super::desk::{Desk, is_near};
+use super::desk::{Desk, are_within, is_near};
 use super::noise;
 use super::random::Random;
 use super::separable::{is_separable, solve_lines};
@@ -25,8 +25,9 @@ const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
 /// and so many runs ended at the best point,
 const VISITS: u32 = 3;
-/// or had values that differ from the best by so much, relative to what was gained since the first evaluation.
+/// or in the flat ground around it, with a value that differs by so much relative to what was gained since the first evaluation.
 const SAME: f64 = 1e-12;
+const FLAT_GROUND: f64 = 0.05;
 /// So large a part of the evaluations is left for the run that has the best point of a noisy function.
 const NOISY_REST: f64 = 0.25;
 
@@ -206,7 +207,9 @@ impl<'a> Driver<'a> {
                 (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
-                let again = |m: &(f64, Vec<f64>, u32)| is_near(&m.1, &now) || m.0 - value <= same;
+                let again = |m: &(f64, Vec<f64>, u32)| {
+                    is_near(&m.1, &now) || m.0 - value <= same && are_within(FLAT_GROUND, &m.1, &now)
+                };
                 visits += u32::from(self.minima.last().is_some_and(again));
             }
             let in_vain = spent - found_at;
