@@ -58,6 +58,8 @@ pub(super) struct Regression {
     oldest: u64,
     /// Their numbers, the best first.
     order: Vec<u64>,
+    /// The Cholesky factor of the matrix, until the inverse is needed.
+    factor: Vec<f64>,
     /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
     /// be added.
     inverse: Vec<f64>,
@@ -112,6 +114,7 @@ impl Regression {
             entries: VecDeque::new(),
             oldest,
             order,
+            factor: Vec::new(),
             inverse: Vec::new(),
             directions: Vec::new(),
             gains: Vec::new(),
@@ -165,7 +168,7 @@ impl Regression {
         solve_lower(terms, &matrix, &mut right);
         solve_lower_transposed(terms, &matrix, &mut right);
         self.coefficients = right;
-        self.inverse = inverse(terms, &matrix);
+        self.factor = matrix;
         self.read_off()
     }
 
@@ -214,6 +217,9 @@ impl Regression {
     /// Gives points other weights. One without which the equations would hardly have a solution stays as it is.
     fn change(&mut self, changes: &[(usize, f64)]) {
         let terms = self.coefficients.len();
+        if self.inverse.is_empty() {
+            self.inverse = inverse(terms, &std::mem::take(&mut self.factor));
+        }
         let rows: Vec<f64> = changes.iter().flat_map(|&(at, _)| self.entries[at].row.iter().copied()).collect();
         let mut directions = vec![0.0; rows.len()];
         symmetric_times(terms, &self.inverse, &rows, &mut directions);
