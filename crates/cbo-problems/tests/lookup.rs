@@ -95,11 +95,11 @@ fn shifts_are_checked() {
     let text = message(shifted("sphere", Shift::Each(vec![1.0, 2.0, 3.0])));
     assert_eq!(text, "shift has 3 coordinates, but sphere has 2; give 2 numbers, or one number for all");
     let text = message(shifted("sphere", Shift::Each(vec![1.0, f64::NAN])));
-    assert_eq!(text, "shift is NaN in coordinate 1; it must be finite");
+    assert_eq!(text, "shift is NaN in x2; it must be finite");
     let text = message(shifted("eggholder", 1.0.into()));
     assert_eq!(
         text,
-        "shift 1 in coordinate 0 takes the minimiser of eggholder out of its domain; it must lie between -1024 and 0 there"
+        "shift 1 in x1 takes the minimiser of eggholder out of its domain; it must lie between -1024 and 0 there"
     );
     assert!(shifted("eggholder", (-100.0).into()).build().is_ok());
 }
