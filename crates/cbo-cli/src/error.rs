@@ -59,7 +59,7 @@ impl CliError {
         match self {
             Self::Usage(message) | Self::Failed(message) => {
                 // A closed stderr leaves nobody to tell.
-                let _ = writeln!(io::stderr(), "error: {}", text::lines(message));
+                let _ = writeln!(io::stderr(), "error: {}", text::one_line(message));
             }
             Self::Clap(error) => {
                 let _ = error.print();

@@ -26,7 +26,7 @@ const WORDS: &[(&[&str], &str, &str)] = &[
         "--max-seconds S limits the time that a run takes",
     ),
     (
-        &["popsize", "nparticles", "numparticles", "population", "populationsize", "swarmsize", "nwalkers"],
+        &["popsize", "nparticles", "numparticles", "population", "populationsize", "swarmsize", "nwalkers", "n"],
         "particles",
         "--particles N is the size of the swarm",
     ),
@@ -89,13 +89,22 @@ const WORDS: &[(&[&str], &str, &str)] = &[
     ),
     (&["noise"], "diffusion", "--diffusion anisotropic|isotropic is the kind of noise"),
     (&["randomstate", "randomseed", "rng", "rngseed"], "seed", "--seed N is the seed of everything random"),
-    (&["ndim", "dims", "dimension", "dimensions", "ndims", "nvars"], "dim", "--dim D is the number of coordinates"),
+    (
+        &["ndim", "dims", "dimension", "dimensions", "ndims", "nvars", "d"],
+        "dim",
+        "--dim D is the number of coordinates",
+    ),
     // A key of a file; there is no such flag.
     (&["func", "fun", "function", "problem"], "objective", "`objective` names the function"),
     (
         &["func", "fun", "function", "objective", "f", "problem"],
         "dim",
         "the function comes first, without a flag: cbo minimize rastrigin --dim 20",
+    ),
+    (
+        &["maximize", "maximise", "max", "negate"],
+        "command",
+        "cbo minimises: let your program (--command) print the negative of its value",
     ),
     (&["method", "solver", "algorithm", "optimizer"], "method", "--method auto|cbo|memory is the method"),
     (
@@ -152,7 +161,8 @@ pub fn explained(command: &Command, arguments: &[std::ffi::OsString], error: cla
     let (path, subcommand) = innermost(command, arguments);
     let keys: Vec<&str> = subcommand.get_arguments().filter_map(Arg::get_long).collect();
     let advice = advice(name, &keys).replace("did you mean `", "did you mean `--");
-    CliError::Usage(format!("unknown flag `{given}`{advice}; `{path} --help` shows all"))
+    let end = if advice.ends_with('?') { "" } else { ";" };
+    CliError::Usage(format!("unknown flag `{given}`{advice}{end} `{path} --help` shows all"))
 }
 
 /// The command that the arguments name, and how it is called.

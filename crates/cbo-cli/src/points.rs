@@ -26,10 +26,10 @@ impl Points {
     pub fn refuse(&self, wrong: impl Fn(f64) -> bool, remedy: &str) -> Result<(), PointsError> {
         let Some(index) = self.values.iter().position(|v| wrong(*v)) else { return Ok(()) };
         let (row, column) = (index / self.dim, index % self.dim + 1);
-        let message = format!("column {column}: {} {remedy}", plain(self.values[index]));
+        let message = format!("{} {remedy}", plain(self.values[index]));
         Err(match self.lines.get(row) {
-            Some(line) => PointsError::at(*line, message),
-            None => PointsError::new(format!("row {}, {message}", row + 1)),
+            Some(line) => PointsError { column: Some(column), ..PointsError::at(*line, message) },
+            None => PointsError::new(format!("row {}, column {column}: {message}", row + 1)),
         })
     }
 
@@ -44,26 +44,31 @@ impl Points {
 pub struct PointsError {
     /// The line, from 1.
     pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
     /// What is wrong and what would be right.
     pub message: String,
 }
 
 impl PointsError {
     fn new(message: impl Into<String>) -> Self {
-        Self { line: None, message: message.into() }
+        Self { line: None, column: None, message: message.into() }
     }
 
     fn at(line: usize, message: impl Into<String>) -> Self {
-        Self { line: Some(line), message: message.into() }
+        Self { line: Some(line), column: None, message: message.into() }
     }
 }
 
 impl fmt::Display for PointsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => write!(f, "{}", self.message),
+        let place = |name: &str, number: Option<usize>| number.map(|n| format!("{name} {n}"));
+        let places: Vec<String> =
+            [place("line", self.line), place("column", self.column)].into_iter().flatten().collect();
+        if !places.is_empty() {
+            write!(f, "{}: ", places.join(", "))?;
         }
+        write!(f, "{}", self.message)
     }
 }
 
@@ -108,9 +113,8 @@ pub fn lines(text: &str) -> Result<Points, PointsError> {
         }
         points.lines.push(index + 1);
         for (column, field) in fields.into_iter().enumerate() {
-            let value: f64 = field
-                .parse()
-                .map_err(|_| PointsError::at(index + 1, format!("column {}: `{field}` is not a number", column + 1)))?;
+            let fault = PointsError::at(index + 1, format!("`{field}` is not a number"));
+            let value: f64 = field.parse().map_err(|_| PointsError { column: Some(column + 1), ..fault })?;
             points.values.push(value);
         }
     }

@@ -26,15 +26,6 @@ pub fn bounds(bounds: &[(f64, f64)]) -> String {
 /// Text from a file, a path or a program on one line of a terminal: control characters are written out, so that they neither move the
 /// cursor nor begin a line.
 pub fn one_line(text: &str) -> String {
-    escaped(text, |c| c.is_control())
-}
-
-/// The same for a message, which may have several lines.
-pub fn lines(text: &str) -> String {
-    escaped(text, |c| c.is_control() && c != '\n')
-}
-
-fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
-    let shown = |c: char| if hidden(c) { c.escape_default().to_string() } else { c.to_string() };
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }

@@ -68,7 +68,10 @@ const CASES: &[(&str, &[&str])] = &[
     ("success sphere --dim 2 --threads 100000", &["threads = 100000", "at most 1024"]),
     ("minimize sphere --dim 2 --config missing.toml", &["missing.toml", "cannot be read"]),
     ("minimize sphere --dim 2 --unknown 3", &["unknown flag `--unknown`", "`cbo minimize --help` shows all"]),
-    ("minimize sphere --dim 2 --partikles 3", &["unknown flag `--partikles`", "did you mean `--particles`?"]),
+    (
+        "minimize sphere --dim 2 --partikles 3",
+        &["unknown flag `--partikles`", "did you mean `--particles`? `cbo minimize --help`"],
+    ),
     ("minimize sphere --dim 2 --maxiter=3", &["unknown flag `--maxiter", "--steps N", "--max-evaluations N"]),
     ("minimize sphere --dim 2 --popsize 3", &["unknown flag `--popsize`", "--particles N is the size of the swarm"]),
     ("minimize sphere --dim 2 --n_particles 3", &["--particles N"]),

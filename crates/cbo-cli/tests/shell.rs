@@ -72,6 +72,5 @@ fn bash_completes_commands_flags_and_functions() {
     assert_eq!(offers("cbo minimize sphere --max-e"), ["--max-evaluations"]);
     assert_eq!(offers("cbo minimize sphere --precision f"), ["f32", "f64"]);
     assert_eq!(offers("cbo mnist tr"), ["train"]);
-    assert_eq!(offers("cbo runs show cbo.b"), ["cbo.bash"]);
     assert_eq!(offers("cbo list himm"), ["himmelblau"]);
 }

@@ -131,7 +131,7 @@ fn a_run_with_damaged_settings_is_not_an_ordinary_one() {
     }
     let list = stdout(&cbo(&["runs", "list", path(place.path())]));
     assert_eq!(
-        (list.matches("  damaged  ").count(), list.matches("note: config.toml is damaged").count()),
+        (list.matches("  damaged  ").count(), list.matches(": config.toml is damaged").count()),
         (3, 3),
         "{list}"
     );

@@ -271,7 +271,7 @@ fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), Cli
 /// A line on stderr, if somebody is listening.
 pub fn eprintln_quietly(line: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{}", text::lines(line));
+    let _ = writeln!(std::io::stderr(), "{}", text::one_line(line));
 }
 
 fn go(

@@ -75,7 +75,10 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
             "no runs in {place}, nor up to {LEVELS} levels below; `cbo minimize --out` makes one\n"
         ));
     }
-    notes.extend(runs.iter().flat_map(|run| run.faults()));
+    let faults = |run: &Run| {
+        run.faults().into_iter().map(|fault| format!("{}: {fault}", run.path.display())).collect::<Vec<_>>()
+    };
+    notes.extend(runs.iter().flat_map(faults));
     let notes: String = notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect();
     let heading =
         ["run", "state", "objective", "dim", "best value", "steps", "evaluations", "budget", "time", "last active"];

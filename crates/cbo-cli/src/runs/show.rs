@@ -180,7 +180,7 @@ fn lines(run: &Run, store: Option<&Summary>) -> String {
     let mut rows = vec![
         ("run", run.path.display().to_string()),
         ("objective", run.objective().to_string() + &dim),
-        ("settings", format!("{settings} ({CONFIG} has all)")),
+        ("settings", if settings.is_empty() { "?".into() } else { format!("{settings} ({CONFIG} has all)") }),
         ("state", state(run)),
         ("budget", run.budget()),
     ];
