@@ -3,7 +3,7 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::files::write_whole;
-use crate::numbers::{Number, short};
+use crate::numbers::{Number, grouped, short};
 use crate::plot::{self, Format};
 use crate::text;
 use cbo::{CboConfig, Diffusion};
@@ -176,7 +176,9 @@ impl CertificateResult {
             _ => String::new(),
         };
         let verdict = |held: bool| if held { "held at all of" } else { "FAILED at some of" };
-        let kept = |count: usize| if count == 1 { "1 kept step".to_string() } else { format!("{count} kept steps") };
+        let kept = |count: usize| {
+            if count == 1 { "1 kept step".to_string() } else { format!("{} kept steps", grouped(count as u64)) }
+        };
         let (slack, relative) = (short(self.least_slack.0), short(self.least_relative_slack.0));
         let lemma = match self.lemma_held {
             Some(held) => {

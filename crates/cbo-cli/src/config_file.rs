@@ -1,6 +1,7 @@
 //! `--config FILE`: TOML keys become flags, so that both mean the same by construction.
 
 use crate::error::{CliError, told};
+use crate::flags;
 use crate::mnist::data;
 use crate::values;
 use cbo::ConfigError;
@@ -177,16 +178,18 @@ pub fn parse(text: &str, keys: &[&str]) -> Result<Vec<Entry>, FileError> {
         let refuse = |message: String| Err(FileError { line, message });
         let name = key.get_ref().replace('_', "-");
         if !keys.contains(&name.as_str()) {
-            return refuse(format!("unknown key `{}`;{}", key.get_ref(), nearest(&name, keys)));
+            return refuse(format!("unknown key `{}`{}", key.get_ref(), unknown(&name, keys)));
         }
         if entries.iter().any(|entry| entry.key == name) {
             return refuse(format!("key `{}` is given twice; keep one", key.get_ref()));
         }
-        match flag_text(value) {
+        let text = if name == "bounds" { pairs(value).map_or_else(|| flag_text(value), Ok) } else { flag_text(value) };
+        match text {
             Ok(value) => entries.push(Entry { key: name, value, line }),
             Err(kind) => {
                 return refuse(format!(
-                    "key `{name}` has {kind} for a value; give a number, a string or an array of numbers"
+                    "key `{name}` has {kind} for a value; give a number, a string or an array of numbers{}",
+                    if name == "bounds" { ", or of pairs: [[-1, 1], [-2, 2]]" } else { "" }
                 ));
             }
         }
@@ -221,12 +224,25 @@ fn flag_text(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
     }
 }
 
-fn nearest(name: &str, keys: &[&str]) -> String {
-    let close = keys.iter().min_by_key(|key| strsim::damerau_levenshtein(key, name));
-    match close.filter(|key| 2 * strsim::damerau_levenshtein(key, name) <= name.len()) {
-        Some(key) => format!(" did you mean `{key}`?"),
-        None => " the keys are the flags that `--help` shows".into(),
-    }
+/// What to say about a key that there is not.
+fn unknown(name: &str, keys: &[&str]) -> String {
+    let advice = flags::advice(name, keys);
+    if advice.is_empty() { "; the keys are the flags that `--help` shows".into() } else { advice.replace("--", "") }
+}
+
+/// Pairs of ends, `[[low, high], ...]`, as the text of `--bounds`; `None` if the value is something else.
+fn pairs(value: &Spanned<DeValue<'_>>) -> Option<String> {
+    let DeValue::Array(items) = value.get_ref() else { return None };
+    let end = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::Integer(_) | DeValue::Float(_) => flag_text(item).ok(),
+        _ => None,
+    };
+    let pair = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::Array(ends) if ends.len() == 2 => Some((end(&ends[0])?, end(&ends[1])?)),
+        _ => None,
+    };
+    let (low, high): (Vec<_>, Vec<_>) = items.iter().map(pair).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    (!low.is_empty()).then(|| format!("{},{}", low.join(";"), high.join(";")))
 }
 
 /// A relative path in a file starts from the folder of the file.
@@ -248,7 +264,7 @@ fn rebase(key: &str, value: String, folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    const KEYS: &[&str] = &["dim", "max-evaluations", "shift", "seed", "alpha", "strict", "objective"];
+    const KEYS: &[&str] = &["dim", "max-evaluations", "shift", "seed", "alpha", "strict", "objective", "bounds"];
 
     #[test]
     fn values_become_the_texts_of_flags() {
@@ -265,6 +281,13 @@ mod tests {
         ];
         assert_eq!(got, want);
         assert_eq!(parse("alpha = inf", KEYS).expect("infinity")[0].value, "inf");
+        let bounds = |text: &str| parse(text, KEYS).map(|entries| entries[0].value.clone());
+        assert_eq!(bounds("bounds = [-1, 1]"), Ok("-1,1".into()));
+        assert_eq!(bounds("bounds = [[-1, 1], [-2, 2.5]]"), Ok("-1;-2,1;2.5".into()));
+        assert_eq!(bounds("bounds = [[0, inf], [-inf, 2]]"), Ok("0;-inf,inf;2".into()));
+        for wrong in ["bounds = [[-1, 1], [-2]]", "bounds = [[-1, 1], 2]", "bounds = [['a', 'b']]", "bounds = [[]]"] {
+            assert!(bounds(wrong).is_err_and(|e| e.message.contains("[[-1, 1], [-2, 2]]")), "{wrong}");
+        }
     }
 
     #[test]

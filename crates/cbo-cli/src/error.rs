@@ -1,6 +1,6 @@
 //! How a command ends when it does not succeed: exit code and message.
 
-use crate::interrupt;
+use crate::{interrupt, text};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -59,7 +59,7 @@ impl CliError {
         match self {
             Self::Usage(message) | Self::Failed(message) => {
                 // A closed stderr leaves nobody to tell.
-                let _ = writeln!(io::stderr(), "error: {}", printable(message));
+                let _ = writeln!(io::stderr(), "error: {}", text::one_line(message));
             }
             Self::Clap(error) => {
                 let _ = error.print();
@@ -75,12 +75,6 @@ pub fn told(error: &dyn Error) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(": ")
-}
-
-/// The text with control characters written out: what a file holds must not move the cursor of a terminal.
-fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(shown).collect()
 }
 
 impl From<clap::Error> for CliError {

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first ends the run with the best point so far, the second ends the program.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// SIGINT, the signal of Ctrl-C.
@@ -16,8 +16,8 @@ static FIRST: OnceLock<Instant> = OnceLock::new();
 /// Signals that come sooner than this after the first are the same one: some programs send it both to us and to our group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// Whether to say what a signal does.
-static TALKING: AtomicBool = AtomicBool::new(false);
+/// What to say about a signal; nothing if it is not set.
+static WORDS: OnceLock<&'static str> = OnceLock::new();
 
 /// Listens for signals from now on: SIGINT (Ctrl-C) and SIGTERM.
 pub fn listen() {
@@ -32,9 +32,15 @@ pub fn listen() {
     let _ = ctrlc::set_handler(|| arrived(CTRL_C));
 }
 
-/// From now on tells the user what the first signal does: for steps that take long.
-pub fn tell() {
-    TALKING.store(true, Ordering::Relaxed);
+/// From now on tells the user what the first signal does: for steps that take long. Only a run that is `kept` in a folder has its
+/// evaluations after a second signal.
+pub fn tell(kept: bool) {
+    let _ = WORDS.set(match kept {
+        true => "finishing the step; a second signal ends the program at once, and no finished evaluation is lost",
+        false => {
+            "finishing the step; a second signal ends the program at once, and the run is lost, because --out FOLDER was not given"
+        }
+    });
 }
 
 fn arrived(signal: u8) {
@@ -47,8 +53,7 @@ fn arrived(signal: u8) {
         cbo_runs::external::kill_all();
         std::process::exit(128 + i32::from(signal));
     }
-    if TALKING.load(Ordering::Relaxed) {
-        let words = "finishing the step; a second signal ends the program at once, and no finished evaluation is lost";
+    if let Some(words) = WORDS.get() {
         crate::minimize::eprintln_quietly(words);
     }
 }

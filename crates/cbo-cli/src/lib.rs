@@ -9,6 +9,7 @@ pub mod config_file;
 pub mod error;
 pub mod files;
 pub mod film;
+pub mod flags;
 pub mod interrupt;
 pub mod landscape;
 pub mod list;
@@ -26,6 +27,8 @@ pub mod resume;
 pub mod runs;
 pub mod settings;
 pub mod setup;
+pub mod shell;
+pub mod stability;
 pub mod success;
 pub mod text;
 pub mod theory;
@@ -50,6 +53,7 @@ Examples:
   cbo theory rastrigin --dim 4
   cbo meanfield --quick
   cbo mnist fetch
+  cbo help minimize
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C, 143 by SIGTERM.";
 
@@ -57,7 +61,7 @@ const ABOUT: &str = "Consensus-based optimization: a swarm of particles agrees o
 
 /// The command line.
 #[derive(Parser, Debug)]
-#[command(name = "cbo", version, about = ABOUT, after_help = EXAMPLES, args_override_self = true, disable_help_subcommand = true)]
+#[command(name = "cbo", version, about = ABOUT, after_help = EXAMPLES, args_override_self = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -87,17 +91,24 @@ pub enum Command {
     Meanfield(meanfield::MeanfieldArgs),
     /// Train networks without gradients on MNIST
     Mnist(mnist::MnistArgs),
+    /// Print a script with which a shell completes commands, flags and functions
+    Completions(shell::CompletionsArgs),
+    /// Print a manual page, of the program or of a command
+    Man(shell::ManArgs),
 }
 
 /// The whole command line, with complete help texts.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete)
+    let command =
+        Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete);
+    flags::with_short(command)
 }
 
 /// Reads the command line and, under it, the file that `--config` names.
 pub fn parse(arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
     let command = command();
-    let matches = command.clone().try_get_matches_from(arguments)?;
+    let read = command.clone().try_get_matches_from(arguments);
+    let matches = read.map_err(|error| flags::explained(&command, arguments, error))?;
     let (matches, origins) = config_file::merge(&command, arguments, matches)?;
     Ok((Cli::from_arg_matches(&matches)?, origins))
 }
@@ -117,6 +128,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Theory(args) => theory::run(&args),
             Command::Meanfield(args) => meanfield::run(&args),
             Command::Mnist(args) => mnist::run(&args),
+            Command::Completions(args) => shell::completions(&args),
+            Command::Man(args) => shell::man(&args),
         }
     });
     match outcome {

@@ -11,16 +11,17 @@ const EXAMPLES: &str = "\
 Examples:
   cbo list
   cbo list rastrigin
+  cbo list schwefel          # all with this in their name
   cbo list --json";
 
 /// Shows the benchmark functions.
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// Shows this function in full
+    /// Shows this function in full; part of a name shows all that have it
     #[arg(value_name = "FUNCTION")]
     pub name: Option<String>,
-    /// JSON on stdout: an array of functions, or the one function named
+    /// JSON on stdout: an array of functions, or the one function found
     #[arg(long)]
     pub json: bool,
 }
@@ -80,8 +81,30 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
         let all = cbo_problems::all();
         return print(&if args.json { json(&all.iter().map(Entry::new).collect::<Vec<_>>()) } else { table(&all) });
     };
-    let info = cbo_problems::find(name).map_err(|e| CliError::Usage(unknown(&e)))?;
-    print(&if args.json { json(&Entry::new(&info)) } else { in_full(&info) })
+    let found = match cbo_problems::find(name) {
+        Ok(info) => vec![info],
+        Err(error) => {
+            Some(with_part(name)).filter(|found| !found.is_empty()).ok_or_else(|| CliError::Usage(unknown(&error)))?
+        }
+    };
+    print(&match &found[..] {
+        [info] => {
+            if args.json {
+                json(&Entry::new(info))
+            } else {
+                in_full(info)
+            }
+        }
+        several if args.json => json(&several.iter().map(Entry::new).collect::<Vec<_>>()),
+        several => table(several),
+    })
+}
+
+/// The functions with this in their name or title.
+fn with_part(part: &str) -> Vec<Info> {
+    let part = part.trim().to_lowercase();
+    let has = |info: &Info| info.name.contains(&part) || info.title.to_lowercase().contains(&part);
+    cbo_problems::all().into_iter().filter(|info| !part.is_empty() && has(info)).collect()
 }
 
 fn dims(info: &Info) -> String {

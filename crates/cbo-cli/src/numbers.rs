@@ -1,5 +1,9 @@
 //! Numbers for people and for JSON.
+//!
+//! Counts in sentences and tables have their thousands separated ([`grouped`], [`count`]). Values, coordinates and settings do not, so
+//! that they can be copied; nor does anything in JSON and CSV.
 
+pub use cbo::numbers::{grouped, plain};
 use serde::{Serialize, Serializer};
 
 /// A number in JSON: itself if finite, else one of the strings "inf", "-inf" and "nan", because JSON has no such numbers.
@@ -62,17 +66,13 @@ pub fn point(x: &[f64]) -> String {
     if x.len() > SHOWN { format!("({begin}, ... {} more)", x.len() - SHOWN) } else { format!("({begin})") }
 }
 
-/// A whole number with its thousands separated.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(c);
+/// A count that may be a mean or a median, with its thousands separated.
+pub fn count(value: f64) -> String {
+    if !(0.0..1e15).contains(&value) {
+        return short(value);
     }
-    text
+    let fraction = trimmed(&format!("{:.1}", value.fract()))[1..].to_string();
+    grouped(value.trunc() as u64) + &fraction
 }
 
 #[cfg(test)]
@@ -96,6 +96,7 @@ mod tests {
         }
         assert_eq!(grouped(1234567), "1 234 567");
         assert_eq!(grouped(100), "100");
+        assert_eq!([count(216801.0), count(1200.5), count(0.0)], ["216 801", "1 200.5", "0"]);
         assert_eq!(point(&[1.0; 8]), "(1, 1, 1, 1, 1, 1, ... 2 more)");
     }
 

@@ -1,5 +1,6 @@
 //! Files of points: numbers in lines (CSV and its relatives) or NumPy's NPY.
 
+use crate::numbers::plain;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -11,12 +12,25 @@ pub struct Points {
     pub values: Vec<f64>,
     /// Numbers in a row.
     pub dim: usize,
+    /// The line of each row, from 1; empty for a file without lines.
+    pub lines: Vec<usize>,
 }
 
 impl Points {
     /// Number of points.
     pub fn len(&self) -> usize {
         self.values.len() / self.dim
+    }
+
+    /// An error at the first number that is `wrong`, if there is one.
+    pub fn refuse(&self, wrong: impl Fn(f64) -> bool, remedy: &str) -> Result<(), PointsError> {
+        let Some(index) = self.values.iter().position(|v| wrong(*v)) else { return Ok(()) };
+        let (row, column) = (index / self.dim, index % self.dim + 1);
+        let message = format!("{} {remedy}", plain(self.values[index]));
+        Err(match self.lines.get(row) {
+            Some(line) => PointsError { column: Some(column), ..PointsError::at(*line, message) },
+            None => PointsError::new(format!("row {}, column {column}: {message}", row + 1)),
+        })
     }
 
     /// Whether there are none.
@@ -30,26 +44,31 @@ impl Points {
 pub struct PointsError {
     /// The line, from 1.
     pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
     /// What is wrong and what would be right.
     pub message: String,
 }
 
 impl PointsError {
     fn new(message: impl Into<String>) -> Self {
-        Self { line: None, message: message.into() }
+        Self { line: None, column: None, message: message.into() }
     }
 
     fn at(line: usize, message: impl Into<String>) -> Self {
-        Self { line: Some(line), message: message.into() }
+        Self { line: Some(line), column: None, message: message.into() }
     }
 }
 
 impl fmt::Display for PointsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => write!(f, "{}", self.message),
+        let place = |name: &str, number: Option<usize>| number.map(|n| format!("{name} {n}"));
+        let places: Vec<String> =
+            [place("line", self.line), place("column", self.column)].into_iter().flatten().collect();
+        if !places.is_empty() {
+            write!(f, "{}: ", places.join(", "))?;
         }
+        write!(f, "{}", self.message)
     }
 }
 
@@ -67,9 +86,11 @@ pub fn read(path: &Path) -> Result<Points, PointsError> {
 /// Points in lines: numbers separated by commas, semicolons, tabs or spaces. Empty lines, comments (#) and a first line
 /// of names are skipped.
 pub fn lines(text: &str) -> Result<Points, PointsError> {
-    let mut points = Points { values: Vec::new(), dim: 0 };
+    let mut points = Points { values: Vec::new(), dim: 0, lines: Vec::new() };
     let mut first_line = 0;
     let mut may_be_names = true;
+    // Lines end with LF, CR LF or CR alone.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
     for (index, line) in text.lines().enumerate() {
         let line = line.trim().trim_start_matches('\u{feff}');
         if line.is_empty() || line.starts_with('#') {
@@ -90,9 +111,10 @@ pub fn lines(text: &str) -> Result<Points, PointsError> {
             );
             return Err(PointsError::at(index + 1, message));
         }
-        for field in fields {
-            let value: f64 =
-                field.parse().map_err(|_| PointsError::at(index + 1, format!("`{field}` is not a number")))?;
+        points.lines.push(index + 1);
+        for (column, field) in fields.into_iter().enumerate() {
+            let fault = PointsError::at(index + 1, format!("`{field}` is not a number"));
+            let value: f64 = field.parse().map_err(|_| PointsError { column: Some(column + 1), ..fault })?;
             points.values.push(value);
         }
     }
@@ -149,7 +171,7 @@ pub fn npy(bytes: &[u8]) -> Result<Points, PointsError> {
     let eight = |b: &[u8]| f64::from_le_bytes(std::array::from_fn(|i| b[i]));
     let four = |b: &[u8]| f64::from(f32::from_le_bytes(std::array::from_fn(|i| b[i])));
     let values = data.chunks_exact(width).map(|b| if width == 8 { eight(b) } else { four(b) }).collect();
-    Ok(Points { values, dim })
+    Ok(Points { values, dim, lines: Vec::new() })
 }
 
 /// The value of a key in the header, a Python dictionary.
@@ -171,14 +193,21 @@ mod tests {
 
     #[test]
     fn text_in_its_usual_forms() {
-        let expected = Points { values: vec![1.0, 2.0, -3.0, 4e2], dim: 2 };
-        for text in
-            ["1,2\n-3,4e2", "x,y\n1, 2\n\n# c\n-3 ,4e2\n", "1 2\r\n-3\t\t400", "1;2\n-3;400.0", "\u{feff}1\t2\n-3\t4e2"]
-        {
+        let values = vec![1.0, 2.0, -3.0, 4e2];
+        for text in [
+            "1,2\n-3,4e2",
+            "x,y\n1, 2\n\n# c\n-3 ,4e2\n",
+            "1 2\r\n-3\t\t400",
+            "1;2\n-3;400.0",
+            "1,2\r-3,400\r",
+            "x y\r\r1 2\r\n-3 400",
+            "\u{feff}1\t2\n-3\t4e2",
+        ] {
             if text.contains("\t\t") {
                 assert_eq!(lines(text).unwrap_err().line, Some(2)); // an empty field between two tabs
             } else {
-                assert_eq!(lines(text), Ok(expected.clone()), "{text:?}");
+                let points = lines(text).expect("points");
+                assert_eq!((points.values, points.dim), (values.clone(), 2), "{text:?}");
             }
         }
     }
@@ -208,9 +237,11 @@ mod tests {
         let eight: Vec<u8> = [1.5f64, -2.0, 0.1].iter().flat_map(|v| v.to_le_bytes()).collect();
         let four: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         let points = npy(&array(&header("<f8", "(1, 3)"), &eight)).expect("three numbers");
-        assert_eq!(points, Points { values: vec![1.5, -2.0, 0.1], dim: 3 });
+        assert_eq!((points.values, points.dim), (vec![1.5, -2.0, 0.1], 3));
         let points = npy(&array(&header("<f4", "(2, 1)"), &four)).expect("two numbers");
-        assert_eq!(points, Points { values: vec![1.5, -2.0], dim: 1 });
+        let fault = points.refuse(|v| v < 0.0, "is wrong").unwrap_err();
+        assert_eq!(fault.to_string(), "row 2, column 1: -2 is wrong");
+        assert_eq!((points.values, points.dim), (vec![1.5, -2.0], 1));
         for (bytes, word) in [
             (array(&header(">f8", "(1, 3)"), &eight), "little-endian"),
             (array(&header("<f8", "(3,)"), &eight), "2-D"),

@@ -1,6 +1,6 @@
 //! The progress bar: only on a terminal, and rarely enough to cost nothing.
 
-use crate::numbers::brief;
+use crate::numbers::{brief, grouped};
 use cbo::{CboConfig, Plan, Scalar, StepReport};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -51,7 +51,7 @@ impl Progress {
         };
         self.bar.set_message(format!(
             "{what} {}, best {}{}, {}/s{}, {width}",
-            step.step(),
+            grouped(step.step()),
             brief(step.best().value),
             left.unwrap_or_default(),
             brief(step.evaluations() as f64 / step.seconds()),
@@ -62,7 +62,13 @@ impl Progress {
     /// Calls this with the number of points of a step that are evaluated, and of all its points.
     pub fn within_a_step(&self) -> impl Fn(usize, usize) + Send + Sync + use<> {
         let bar = self.bar.clone();
-        move |done, all| bar.set_prefix(if done < all { format!("{done}/{all}, ") } else { String::new() })
+        move |done, all| {
+            bar.set_prefix(if done < all {
+                format!("{}/{}, ", grouped(done as u64), grouped(all as u64))
+            } else {
+                String::new()
+            })
+        }
     }
 
     /// Prints something while the bar is out of the way.
@@ -101,7 +107,7 @@ pub fn bar(length: u64, wanted: bool) -> Option<ProgressBar> {
 }
 
 fn failures(count: u64) -> String {
-    if count == 0 { String::new() } else { format!(", {count} failed") }
+    if count == 0 { String::new() } else { format!(", {} failed", grouped(count)) }
 }
 
 /// Seconds in words: `12 s`, `3 min`, `2 h`.

@@ -3,6 +3,7 @@
 use crate::certify::CertificateResult;
 use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
+use crate::text::one_line;
 use crate::values::Precision;
 use cbo::simd;
 use cbo::{CboConfig, Phase, RunReport, Scalar, StopReason};
@@ -146,7 +147,7 @@ impl Summary {
         let known = self.minimum.as_ref().map_or_else(String::new, |m| format!(" (known minimum {})", short(m.0)));
         let (swarm, stopped, consensus) = match self.particles {
             Some(particles) => (
-                format!(", {particles} particles"),
+                format!(", {} particles", grouped(particles as u64)),
                 format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop)),
                 Some(format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
             ),
@@ -154,7 +155,7 @@ impl Summary {
             None => (String::new(), format!("after {}. {}", rounds(self.steps + 1), self.message), None),
         };
         let mut rows = vec![
-            ("minimised", format!("{} in {} {dims}{swarm}", self.objective, self.dim)),
+            ("minimised", format!("{} in {} {dims}{swarm}", one_line(&self.objective), grouped(self.dim as u64))),
             ("best value", short(self.value.0) + &known),
             ("at x", point(&double(&self.x))),
             ("evaluations", grouped(self.evaluations) + &self.without_value()),

@@ -4,8 +4,9 @@ use crate::config_file::Origins;
 use crate::error::{CliError, told};
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
+use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
-use cbo::{BoundHandling, CboConfig, Coordinates, Diffusion, InitialLaw, Method, Plan, Scheme};
+use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Plan};
 use cbo_problems::{Problem, ProblemError, Shift};
 use std::path::Path;
 
@@ -136,7 +137,7 @@ impl Setup {
 
     /// What the user should know before the run.
     pub fn warning(&self) -> Option<String> {
-        stability_warning(&self.plan)
+        stability::warning(&self.plan)
     }
 }
 
@@ -203,6 +204,8 @@ pub fn read_points(path: &Path, dim: usize) -> Result<Vec<f64>, String> {
             points.dim
         ));
     }
+    let remedy = "is no place to start; give finite numbers";
+    points.refuse(|v| !v.is_finite(), remedy).map_err(|e| in_file("init", path, &e))?;
     Ok(points.values)
 }
 
@@ -227,6 +230,8 @@ pub fn bounds(options: &RunOptions, dim: usize) -> Result<Option<Option<Vec<(f64
         Some(BoundsSpec::File(path)) => {
             let pairs = points::read(path)
                 .map_err(|e| in_file("bounds", path, &e) + " (bounds are LOW,HIGH or a file with one pair per line)")?;
+            let remedy = "is no bound; give a number, inf or -inf";
+            pairs.refuse(f64::is_nan, remedy).map_err(|e| in_file("bounds", path, &e))?;
             if pairs.dim != 2 || pairs.len() != dim {
                 let (rows, columns) = (pairs.len(), pairs.dim);
                 let path = path.display();
@@ -275,80 +280,4 @@ fn available_memory() -> Option<u128> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
-}
-
-/// A warning when (lambda, sigma, dt, diffusion, scheme) is outside mean-square stability.
-///
-/// The default dynamics gives no warning, stable or not: it was chosen on purpose, and a user who changed nothing
-/// has nothing to correct.
-///
-/// Only for plain consensus-based optimization: nothing of the kind is known of the others.
-pub fn stability_warning(plan: &Plan) -> Option<String> {
-    let (config, dim) = (plan.config(), plan.dim());
-    if config.method != Method::Cbo {
-        return None;
-    }
-    let dynamics = |c: &CboConfig| (c.lambda, c.sigma, c.dt, c.diffusion, c.scheme);
-    if config.mean_square_factor(dim) < 1.0 || dynamics(config) == dynamics(&CboConfig::default()) {
-        return None;
-    }
-    let (lambda, dt, sigma) = (config.lambda, config.dt, config.sigma.largest());
-    let Some(largest) = config.largest_stable_sigma(dim) else {
-        return Some(format!(
-            "lambda = {lambda}, dt = {dt}: outside mean-square stability, whatever sigma is; lambda dt must lie between 0 and 2"
-        ));
-    };
-    let noise = match config.diffusion {
-        Diffusion::Anisotropic => "sigma^2".to_string(),
-        Diffusion::Isotropic => format!("d sigma^2 (d = {dim})"),
-    };
-    let (kind, scheme, bound) = match (config.diffusion, config.scheme) {
-        (kind, Scheme::EulerMaruyama) => (kind, "Euler-Maruyama", "2 lambda - lambda^2 dt"),
-        (kind, Scheme::DriftFirst) => (kind, "drift-first", "(1 / (1 - lambda dt)^2 - 1) / dt"),
-    };
-    let kind = match kind {
-        Diffusion::Anisotropic => "anisotropic",
-        Diffusion::Isotropic => "isotropic",
-    };
-    let value = config.diffusion.moment_factor(dim) * largest * largest;
-    Some(format!(
-        "sigma = {sigma}: outside mean-square stability of the {kind} {scheme} step, {noise} < {bound} = {value:.4} \
-         (lambda = {lambda}, dt = {dt}); the largest stable sigma is {largest:.4}"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cbo::Sigma;
-
-    fn warning(config: &CboConfig, dim: usize) -> Option<String> {
-        stability_warning(&config.check(dim).expect("settings that make sense"))
-    }
-
-    #[test]
-    fn the_warning_names_the_bound_of_the_kind_of_noise() {
-        let with = |sigma, diffusion, scheme| CboConfig {
-            lambda: 1.0,
-            dt: 0.01,
-            sigma: Sigma::Constant(sigma),
-            diffusion,
-            scheme,
-            ..CboConfig::default()
-        };
-        let aniso = with(1.42, Diffusion::Anisotropic, Scheme::EulerMaruyama);
-        let text = warning(&aniso, 16).expect("1.42^2 > 1.99");
-        assert!(text.contains("sigma^2 < 2 lambda - lambda^2 dt = 1.99") && text.contains("1.4107"), "{text}");
-        assert_eq!(warning(&with(1.41, Diffusion::Anisotropic, Scheme::EulerMaruyama), 16), None);
-        let iso = with(0.36, Diffusion::Isotropic, Scheme::EulerMaruyama);
-        let text = warning(&iso, 16).expect("16 * 0.36^2 > 1.99");
-        assert!(text.contains("d sigma^2 (d = 16)") && text.contains("0.3527"), "{text}");
-        assert_eq!(warning(&iso, 12), None);
-        // Drift-first has a little more room: 16 sigma^2 < 2.0304, sigma < 0.3562.
-        assert_eq!(warning(&with(0.355, Diffusion::Isotropic, Scheme::DriftFirst), 16), None);
-        assert!(warning(&with(0.355, Diffusion::Isotropic, Scheme::EulerMaruyama), 16).is_some());
-        let steep = CboConfig { lambda: 30.0, dt: 0.1, ..CboConfig::default() };
-        assert!(warning(&steep, 2).expect("lambda dt = 3").contains("lambda dt must lie between 0 and 2"));
-        assert_eq!(warning(&CboConfig::default(), 1000), None);
-    }
 }

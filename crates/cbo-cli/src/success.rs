@@ -3,7 +3,7 @@
 use crate::config_file::Origins;
 use crate::error::{CliError, print, told};
 use crate::minimize::{eprintln_quietly, failure};
-use crate::numbers::{Number, grouped, json, short};
+use crate::numbers::{Number, count, grouped, json, plain, short};
 use crate::options::RunOptions;
 use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
@@ -97,7 +97,7 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
         return Err(origins.blame("runs", &format!("runs = {}: must lie between 1 and {MOST_RUNS}", args.runs)));
     }
     if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
-        let message = format!("tolerance = {}: must be a positive finite number", args.tolerance);
+        let message = format!("tolerance = {}: must be a positive finite number", plain(args.tolerance));
         return Err(origins.blame("tolerance", &message));
     }
     let mut options = args.run.clone();
@@ -226,6 +226,7 @@ impl Summary {
 
     fn lines(&self) -> String {
         let told = |value: Option<Number>| value.map_or_else(|| "none".to_string(), |v| short(v.0));
+        let counted = |value: Option<Number>| value.map_or_else(|| "none".to_string(), |v| count(v.0));
         let percent = |v: f64| format!("{:.1} %", 100.0 * v);
         let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
         let last = self.seed.wrapping_add(self.runs - 1);
@@ -236,7 +237,9 @@ impl Summary {
             let (value, distance) = (short(o.value.0), short(o.distance.0));
             text += &format!(
                 "seed {:<8} {verdict}  value {value:<12} distance {distance:<12} evaluations {:<10} {}{cause}\n",
-                o.seed, o.evaluations, o.stop
+                o.seed,
+                grouped(o.evaluations),
+                o.stop
             );
         }
         let rows = [
@@ -245,8 +248,8 @@ impl Summary {
                 format!(
                     "{} in {} {dims}{}, seeds {} to {last}",
                     self.objective,
-                    self.dim,
-                    self.particles.map_or_else(String::new, |n| format!(", {n} particles")),
+                    grouped(self.dim as u64),
+                    self.particles.map_or_else(String::new, |n| format!(", {} particles", grouped(n as u64))),
                     self.seed
                 ),
             ),
@@ -272,15 +275,19 @@ impl Summary {
                 "evaluations",
                 format!(
                     "{} (median of all runs), {} (of the successful ones)",
-                    told(self.median_evaluations),
-                    told(self.median_evaluations_successful)
+                    counted(self.median_evaluations),
+                    counted(self.median_evaluations_successful)
                 ),
             ),
             ("best value", format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
         ];
         text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
         if self.failed_runs > 0 {
-            text += &format!("{:<12} {} runs could not continue; --verbose says why\n", "failed", self.failed_runs);
+            text += &format!(
+                "{:<12} {} runs could not continue; --verbose says why\n",
+                "failed",
+                grouped(self.failed_runs)
+            );
         }
         text
     }

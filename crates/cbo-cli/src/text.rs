@@ -22,3 +22,10 @@ pub fn bounds(bounds: &[(f64, f64)]) -> String {
     let side = |pick: fn(&(f64, f64)) -> f64| Coordinates::Each(bounds.iter().map(pick).collect());
     format!("{},{}", side(|b| b.0), side(|b| b.1))
 }
+
+/// Text from a file, a path or a program on one line of a terminal: control characters are written out, so that they neither move the
+/// cursor nor begin a line.
+pub fn one_line(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}

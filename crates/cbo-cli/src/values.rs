@@ -112,11 +112,31 @@ pub fn number(text: &str) -> Result<f64, String> {
 /// A whole number, also written `1e6`.
 pub fn count(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v <= 9_007_199_254_740_992.0).then_some(v as u64);
-    text.parse()
-        .ok()
-        .or_else(|| text.parse().ok().and_then(whole))
-        .ok_or_else(|| format!("`{text}` is not a whole number that is zero or positive"))
+    let refused = || format!("`{text}` is not a whole number that is zero or positive");
+    let digits = whole(text).ok_or_else(refused)?;
+    digits.parse().map_err(|_| format!("`{text}` is too large; the limit is {} (2^64 - 1)", u64::MAX))
+}
+
+/// The digits of a whole number, exactly, also one written `1e6` or `2.5e3`; of one that is certainly too large, some of them.
+fn whole(text: &str) -> Option<String> {
+    /// No number of so many digits is allowed.
+    const ENOUGH: usize = 40;
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (units, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let plain = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit());
+    if mantissa.is_empty() || mantissa == "." || !plain(units) || !plain(decimals) {
+        return None;
+    }
+    let all = format!("{units}{decimals}");
+    let digits = all.trim_end_matches('0');
+    if digits.is_empty() {
+        return exponent.parse::<i64>().is_ok().then(|| "0".into());
+    }
+    // Zeros behind the digits.
+    let zeros = exponent.parse::<i64>().ok()?.checked_add((all.len() - digits.len()) as i64 - decimals.len() as i64)?;
+    let zeros = usize::try_from(zeros).ok()?.min(ENOUGH);
+    Some(digits.trim_start_matches('0').to_string() + &"0".repeat(zeros))
 }
 
 /// A new limit, or `+` and how much more, as `read` reads numbers.
@@ -290,6 +310,36 @@ mod tests {
         // Without a cap, a falling sigma falls to zero.
         let falling = Geometric { start: 1.0, factor: 0.9, cap: 0.0, clock: Clock::Step };
         assert_eq!(sigma("geometric:1,0.9"), Ok(Sigma::Geometric(falling)));
+    }
+
+    #[test]
+    fn whole_numbers_are_read_exactly() {
+        for (text, value) in [
+            ("0", 0),
+            ("0.0", 0),
+            ("0e9", 0),
+            ("+7", 7),
+            ("1e6", 1_000_000),
+            ("2.5E3", 2500),
+            ("100e-2", 1),
+            ("007", 7),
+            ("50.", 50),
+            ("1e16", 10_000_000_000_000_000),
+            ("9007199254740993", 9_007_199_254_740_993),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in ["18446744073709551616", "1e20", "1e300", "1e9999999999"] {
+            assert!(
+                count(text).is_err_and(|e| e.contains("too large") && e.contains("18446744073709551615")),
+                "{text}"
+            );
+        }
+        for text in ["", ".", "-1", "-0.5", "2.5", "1e-1", "e5", "1e", "inf", "nan", "1_000", "1e99999999999999999999"]
+        {
+            assert!(count(text).is_err_and(|e| e.contains("not a whole number")), "{text}");
+        }
     }
 
     #[test]

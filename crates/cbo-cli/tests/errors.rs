@@ -67,7 +67,33 @@ const CASES: &[(&str, &[&str])] = &[
     ("minimize sphere --dim 2 --threads 100000", &["threads = 100000", "at most 1024"]),
     ("success sphere --dim 2 --threads 100000", &["threads = 100000", "at most 1024"]),
     ("minimize sphere --dim 2 --config missing.toml", &["missing.toml", "cannot be read"]),
-    ("minimize sphere --dim 2 --unknown 3", &["--unknown"]),
+    ("minimize sphere --dim 2 --unknown 3", &["unknown flag `--unknown`", "`cbo minimize --help` shows all"]),
+    (
+        "minimize sphere --dim 2 --partikles 3",
+        &["unknown flag `--partikles`", "did you mean `--particles`? `cbo minimize --help`"],
+    ),
+    ("minimize sphere --dim 2 --maxiter=3", &["unknown flag `--maxiter", "--steps N", "--max-evaluations N"]),
+    ("minimize sphere --dim 2 --popsize 3", &["unknown flag `--popsize`", "--particles N is the size of the swarm"]),
+    ("minimize sphere --dim 2 --n_particles 3", &["--particles N"]),
+    ("minimize sphere --dim 2 --max_it 3", &["--steps N"]),
+    ("minimize sphere --dim 2 --maxfevals 3", &["--max-evaluations N"]),
+    ("minimize sphere --dim 2 --sigma0 3", &["no first step size", "--init normal:MEAN,VARIANCE"]),
+    ("minimize sphere --dim 2 --x0 3", &["--init normal:X1;X2,VARIANCE", "--init file:PATH"]),
+    ("success sphere --dim 2 --ftol 3", &["--stagnation STEPS", "--target VALUE"]),
+    ("success sphere --dim 2 --noise isotropic", &["--diffusion"]),
+    ("resume run --maxiter 3", &["--steps N"]),
+    ("bench --ftol 3", &["unknown flag `--ftol`; `cbo bench --help` shows all"]),
+    ("minimize sphere --dim 2 --steps 1e16", &["steps = 10000000000000000", "too large", "9007199254740992 (2^53)"]),
+    ("minimize sphere --dim 2 --seed 18446744073709551616", &["too large", "18446744073709551615 (2^64 - 1)"]),
+    ("minimize sphere --dim 2 --particles 1e300", &["--particles", "too large"]),
+    ("minimize sphere --dim 2 --seed 2.5", &["not a whole number"]),
+    ("minimize sphere --dim 2 --time 1e300", &["time = 1e300: is too large", "2^53", "time 9.0071992547"]),
+    ("minimize sphere --dim 2 --kick -1e-300", &["kick = -1e-300: "]),
+    ("minimize sphere --dim 2 --alpha -1e300", &["alpha = -1e300: "]),
+    ("minimize sphere --dim 2 --shift nan", &["shift is NaN in x1"]),
+    ("help polish", &["polish"]),
+    ("man polish", &["polish", "cbo --help"]),
+    ("completions tcsh", &["tcsh", "bash"]),
     ("success sphere --dim 2 --runs 0", &["runs = 0", "between 1 and"]),
     ("success sphere --dim 2 --tolerance -1", &["tolerance = -1", "positive finite"]),
     ("success sphere --dim 2 --tolerance nan", &["tolerance = NaN", "positive finite"]),
@@ -119,10 +145,11 @@ fn point_files_name_file_and_line() {
         cbo(&arguments)
     };
     assert_usage(&run("1,2\n3,4\n5\n", &[]), &["points.csv", "line 3", "1 numbers", "line 1 has 2"]);
-    assert_usage(&run("1,2\n3,x\n", &[]), &["points.csv", "line 2", "`x` is not a number"]);
+    assert_usage(&run("1,2\n3,x\n", &[]), &["points.csv", "line 2, column 2", "`x` is not a number"]);
     assert_usage(&run("1,2,3\n", &[]), &["points.csv", "3 numbers", "dim = 2"]);
     assert_usage(&run("", &[]), &["points.csv", "no points"]);
-    assert_usage(&run("1,2\n3,inf\n", &[]), &["init = inf", "finite"]);
+    assert_usage(&run("1,2\n3,inf\n", &[]), &["points.csv: line 2, column 2: inf", "finite"]);
+    assert_usage(&run("# x\r1,2\r\rnan,4\r", &[]), &["points.csv: line 4, column 1: NaN", "finite"]);
     assert_usage(&run("1,2\n3,4\n", &["--particles", "3"]), &["init = 4 numbers", "3 particles"]);
     let npy = folder.path().join("points.npy");
     fs::write(&npy, "not numpy").expect("written");
@@ -153,6 +180,9 @@ fn faults_of_a_config_file_name_file_and_line() {
     let good = "objective = 'sphere'\ndim = 2\n";
     let wrong = |line: &str| run(&format!("{good}{line}\n"));
     assert_usage(&wrong("partikles = 5"), &["run.toml line 3", "unknown key `partikles`", "did you mean `particles`?"]);
+    assert_usage(&wrong("maxiter = 5"), &["run.toml line 3", "unknown key `maxiter`; steps N limits"]);
+    assert_usage(&wrong("bounds = [[-1, 1]]\nfunction = 'x'"), &["run.toml line 4", "`objective` names the function"]);
+    assert_usage(&wrong("bounds = [[-1, 1], [-2, 2], [-3, 3]]"), &["run.toml line 3", "bounds = 3 numbers"]);
     assert_usage(&wrong("max_evaluation = 5"), &["run.toml line 3", "did you mean `max-evaluations`?"]);
     assert_usage(&wrong("alpha = 'soft'"), &["run.toml line 3", "alpha = soft", "not a number"]);
     assert_usage(&wrong("precision = 'f16'"), &["run.toml line 3", "precision = f16", "f32, f64"]);

@@ -22,5 +22,7 @@ mod paper;
 mod pictures;
 mod results;
 mod runs;
+mod shell;
 mod theory;
+mod words;
 mod workspace;

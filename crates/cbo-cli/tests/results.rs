@@ -189,16 +189,22 @@ fn infeasible_and_failed_points_are_counted() {
 #[test]
 fn instability_is_warned_of() {
     let line = "minimize sphere --dim 3 --method cbo --steps 5 --lambda 1 --dt 0.1 --diffusion isotropic --scheme euler-maruyama";
-    let warned = words(&format!("{line} --sigma 0.9 --json"));
+    let warned = words(&format!("{line} --sigma 3 --json"));
     assert_eq!(warned.status.code(), Some(0));
     let text = stderr(&warned);
-    for part in ["warning: ", "sigma = 0.9", "isotropic", "d sigma^2 (d = 3) < 2 lambda - lambda^2 dt = 1.9", "0.795"] {
+    for part in ["warning: ", "sigma = 3: the swarm cannot contract", "isotropic noise", "sigma below 1."] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(serde_json::from_str::<Value>(&stdout(&warned)).is_ok());
-    assert_eq!(stderr(&words(&format!("{line} --sigma 0.9 --quiet"))), "");
-    assert_eq!(stderr(&words(&format!("{line} --sigma 0.7"))), "");
-    assert_eq!(stderr(&words("minimize sphere --dim 3 --method cbo --steps 5")), "");
+    assert_eq!(stderr(&words(&format!("{line} --sigma 3 --quiet"))), "");
+    assert_eq!(stderr(&words(&format!("{line} --sigma 0.9"))), "", "beyond the mean square alone");
+    // One rule for the default and for what is given.
+    for sigma in ["", "--sigma 2", "--sigma 3", "--sigma 3.5"] {
+        assert_eq!(stderr(&words(&format!("minimize sphere --dim 3 --method cbo --steps 5 {sigma}"))), "", "{sigma}");
+    }
+    let tiny = stderr(&words("minimize sphere --dim 2 --method cbo --steps 5 --dt 1e-17"));
+    assert_eq!(tiny.lines().count(), 1, "{tiny}");
+    assert!(tiny.contains("dt = 1e-17: there is no drift") && !tiny.contains("between 0 and 2"), "{tiny}");
 }
 
 #[cfg(unix)]

@@ -118,7 +118,7 @@ fn show_tells_what_is_known() {
         "4 (1 died, 1 infeasible, 1 ok, 1 timeout)",
         "0.5 s on average",
         "failure      died: exit code 3 at (1, 2, 3), attempt 1",
-        "  stderr     broken [2J",
+        "  stderr     broken\\u{1b}[2J",
         "checkpoint   step 5",
     ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");

@@ -1,6 +1,7 @@
 //! What can be wrong with the description of a problem.
 
 use crate::function::{Dims, Parameter};
+use cbo::numbers::plain;
 
 /// A problem that cannot be built; the message says what was wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -43,7 +44,7 @@ pub enum ProblemError {
         accepted: &'static [Parameter],
     },
     /// A parameter outside its range.
-    #[error("parameter `{}` of {function} is {value}; it must be a number from {} to {}", parameter.name, parameter.least, parameter.most)]
+    #[error("parameter `{}` of {function} is {}; it must be a number from {} to {}", parameter.name, plain(*value), plain(parameter.least), plain(parameter.most))]
     BadParameter {
         /// The function.
         function: &'static str,
@@ -63,7 +64,7 @@ pub enum ProblemError {
         dim: usize,
     },
     /// A shift by NaN or infinity.
-    #[error("shift is {value} in coordinate {coordinate}; it must be finite")]
+    #[error("shift is {value} in x{}; it must be finite", coordinate + 1)]
     ShiftNotFinite {
         /// The coordinate, from 0.
         coordinate: usize,
@@ -72,8 +73,8 @@ pub enum ProblemError {
     },
     /// A shift that takes the minimiser of a confined function out of its domain.
     #[error(
-        "shift {value} in coordinate {coordinate} takes the minimiser of {function} out of its domain; \
-         it must lie between {least} and {most} there"
+        "shift {} in x{} takes the minimiser of {function} out of its domain; it must lie between {} and {} there",
+        plain(*value), coordinate + 1, plain(*least), plain(*most)
     )]
     ShiftLeavesDomain {
         /// The function.

@@ -7,6 +7,7 @@ pub use plan::{Plan, Settings};
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
 use crate::method::{Diffusion, Method, Scheme};
+use crate::numbers::plain;
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
 use crate::simd;
 
@@ -93,6 +94,9 @@ pub struct CboConfig {
 /// Steps of a run that sets no steps, time, evaluations or seconds.
 pub const DEFAULT_STEPS: u64 = 1000;
 
+/// The most steps: beyond, their number times dt is no longer exact.
+const MOST_STEPS: u64 = 1 << 53;
+
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
 
@@ -153,11 +157,15 @@ fn refuse<T>(field: &'static str, value: impl ToString, remedy: impl Into<String
 }
 
 fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
-    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(field, value, "must be a positive finite number") }
+    if value > 0.0 && value.is_finite() {
+        Ok(())
+    } else {
+        refuse(field, plain(value), "must be a positive finite number")
+    }
 }
 
 fn finite(field: &'static str, value: f64) -> Result<(), ConfigError> {
-    if value.is_finite() { Ok(()) } else { refuse(field, value, "must be a finite number") }
+    if value.is_finite() { Ok(()) } else { refuse(field, plain(value), "must be a finite number") }
 }
 
 fn at_least_one(field: &'static str, value: Option<u64>) -> Result<(), ConfigError> {
@@ -214,7 +222,7 @@ impl CboConfig {
                 if fraction > 0.0 && fraction < 1.0 {
                     return Ok(());
                 }
-                return refuse("alpha", format!("ess:{fraction}"), "the fraction must lie between 0 and 1");
+                return refuse("alpha", format!("ess:{}", plain(fraction)), "the fraction must lie between 0 and 1");
             }
             Alpha::Constant(start) | Alpha::Logarithmic { start, .. } => start,
             Alpha::Geometric(g) => {
@@ -222,7 +230,7 @@ impl CboConfig {
                 g.start
             }
         };
-        if start > 0.0 { Ok(()) } else { refuse("alpha", start, "must be positive; inf is allowed") }
+        if start > 0.0 { Ok(()) } else { refuse("alpha", plain(start), "must be positive; inf is allowed") }
     }
 
     fn check_sigma(&self) -> Result<(), ConfigError> {
@@ -239,7 +247,7 @@ impl CboConfig {
         if start >= 0.0 && start.is_finite() {
             Ok(())
         } else {
-            refuse("sigma", start, "must be zero or a positive finite number")
+            refuse("sigma", plain(start), "must be zero or a positive finite number")
         }
     }
 
@@ -255,7 +263,9 @@ impl CboConfig {
                 lengths([mean, variance])?;
                 mean.values().iter().try_for_each(|&m| finite("init", m))?;
                 match variance.values().iter().find(|v| !(**v >= 0.0 && v.is_finite())) {
-                    Some(v) => refuse("init", format!("normal with variance {v}"), "a variance is zero or positive"),
+                    Some(v) => {
+                        refuse("init", format!("normal with variance {}", plain(*v)), "a variance is zero or positive")
+                    }
                     None => Ok(()),
                 }
             }
@@ -263,15 +273,12 @@ impl CboConfig {
                 lengths([low, high])?;
                 for k in 0..dim {
                     let (low, high) = (low.get(k), high.get(k));
+                    let law = || format!("uniform on [{}, {}]", plain(low), plain(high));
                     if !(low.is_finite() && high.is_finite()) {
-                        return refuse(
-                            "init",
-                            format!("uniform on [{low}, {high}]"),
-                            "a uniform law needs a finite box",
-                        );
+                        return refuse("init", law(), "a uniform law needs a finite box");
                     }
                     if low >= high {
-                        return refuse("init", format!("uniform on [{low}, {high}]"), "low must be below high");
+                        return refuse("init", law(), "low must be below high");
                     }
                 }
                 Ok(())
@@ -314,7 +321,9 @@ impl CboConfig {
             );
         }
         match bounds.iter().find(|(low, high)| low.is_nan() || high.is_nan() || low >= high) {
-            Some((low, high)) => refuse("bounds", format!("{low},{high}"), "low must be below high"),
+            Some((low, high)) => {
+                refuse("bounds", format!("{},{}", plain(*low), plain(*high)), "low must be below high")
+            }
             None => Ok(()),
         }
     }
@@ -326,7 +335,7 @@ impl CboConfig {
         if let Some(r) = self.reduction
             && !((0.0..=1.0).contains(&r.strength) && r.least > 0.0 && r.least <= 1.0)
         {
-            let value = format!("{} and {}", r.strength, r.least);
+            let value = format!("{} and {}", plain(r.strength), plain(r.least));
             return refuse("reduction", value, "strength must lie in [0, 1] and the least fraction in (0, 1]");
         }
         let Some(point) = &self.freeze else { return Ok(()) };
@@ -361,20 +370,26 @@ impl CboConfig {
             );
             return refuse("max_evaluations", max, remedy);
         }
+        if let Some(steps) = self.steps.filter(|steps| *steps > MOST_STEPS) {
+            return refuse("steps", steps, format!("is too large; the limit is {MOST_STEPS} (2^53)"));
+        }
+        if let Some(time) = self.time.filter(|time| time / self.dt > MOST_STEPS as f64) {
+            let (dt, most) = (plain(self.dt), plain(MOST_STEPS as f64 * self.dt));
+            let remedy = format!("is too large; the limit is {MOST_STEPS} (2^53) steps of dt = {dt}, time {most}");
+            return refuse("time", plain(time), remedy);
+        }
         let from_time = self.time.map(|t| (t / self.dt).round() as u64);
         if let (Some(time), Some(steps)) = (self.time, from_time)
             && (time - steps as f64 * self.dt).abs() > 1e-6 * self.dt
         {
-            let nearest = steps.max(1) as f64 * self.dt;
-            return refuse("time", time, format!("must be a multiple of dt = {}; {nearest} is", self.dt));
+            let (dt, nearest) = (plain(self.dt), plain(steps.max(1) as f64 * self.dt));
+            return refuse("time", plain(time), format!("must be a multiple of dt = {dt}; {nearest} is"));
         }
         match (self.steps, from_time) {
             (Some(steps), Some(other)) if steps != other => {
-                let time = self.time.unwrap_or_default();
-                let remedy = format!(
-                    "contradicts time = {time}, which is {other} steps of dt = {}; give one of the two",
-                    self.dt
-                );
+                let (time, dt) = (plain(self.time.unwrap_or_default()), plain(self.dt));
+                let remedy =
+                    format!("contradicts time = {time}, which is {other} steps of dt = {dt}; give one of the two");
                 refuse("steps", steps, remedy)
             }
             (steps, time) => Ok(steps.or(time)),

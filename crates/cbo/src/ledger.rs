@@ -1,6 +1,7 @@
 //! What a run has spent and found: the numbers from which its end is decided.
 
 use crate::config::Plan;
+use crate::numbers::{grouped, plain};
 use crate::report::{Evaluated, StopReason};
 use crate::simd::Scalar;
 
@@ -62,30 +63,35 @@ impl<T: Scalar> Ledger<T> {
     /// Why the run ended, as a sentence.
     pub fn message(&self, plan: &Plan, stop: StopReason) -> String {
         let (config, spent) = (plan.config(), self.evaluations);
-        let number = |given: Option<f64>| given.unwrap_or(f64::NAN);
+        let number = |given: Option<f64>| plain(given.unwrap_or(f64::NAN));
         match stop {
-            StopReason::Steps => format!("The {} steps allowed are taken.", self.step),
+            StopReason::Steps => format!("The {} steps allowed are taken.", grouped(self.step)),
             StopReason::Evaluations => {
                 let allowed = config.max_evaluations.unwrap_or(spent);
                 if spent == allowed {
                     return match allowed {
                         1 => "The one evaluation allowed is spent.".into(),
-                        _ => format!("The {allowed} evaluations allowed are spent."),
+                        _ => format!("The {} evaluations allowed are spent.", grouped(allowed)),
                     };
                 }
+                let (spent, allowed) = (grouped(spent), grouped(allowed));
                 format!("{spent} of {allowed} evaluations are spent, which leaves none for another round.")
             }
             StopReason::Seconds => format!("The {} seconds allowed are over.", number(config.max_seconds)),
             StopReason::Target => {
-                format!("The target {} is reached: the best value is {}.", number(config.target), self.best.value)
+                format!(
+                    "The target {} is reached: the best value is {}.",
+                    number(config.target),
+                    plain(self.best.value)
+                )
             }
             StopReason::Diameter => {
-                format!("The swarm is smaller than {:e} in every coordinate.", number(self.done_below))
+                format!("The swarm is smaller than {} in every coordinate.", number(self.done_below))
             }
             StopReason::Stagnation => {
-                format!("The best value has not improved for {} steps.", config.stagnation.unwrap_or(0))
+                format!("The best value has not improved for {} steps.", grouped(config.stagnation.unwrap_or(0)))
             }
-            StopReason::Observer => format!("The run was stopped from outside at step {}.", self.step),
+            StopReason::Observer => format!("The run was stopped from outside at step {}.", grouped(self.step)),
             StopReason::Converged => "Nothing more is to be gained: further restarts do not pay.".into(),
         }
     }

@@ -36,6 +36,7 @@ mod initial;
 mod ledger;
 mod method;
 pub mod noise;
+pub mod numbers;
 mod objective;
 mod observer;
 mod population;

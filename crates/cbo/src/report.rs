@@ -3,6 +3,7 @@
 use crate::auto::Phase;
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
+use crate::numbers::grouped;
 use crate::objective::EvalError;
 use crate::run::Process;
 use crate::simd::Scalar;
@@ -303,8 +304,9 @@ pub enum SolveError {
     },
     /// Nothing to agree on.
     #[error(
-        "step {step}: none of the {evaluated} points evaluated has a finite energy ({failed} failed, {infeasible} infeasible); \
-         start where the objective is defined, or bound the search"
+        "step {step}: none of the {} points evaluated has a finite energy ({} failed, {} infeasible); \
+         start where the objective is defined, or bound the search",
+        grouped(*evaluated), grouped(*failed), grouped(*infeasible)
     )]
     NoFiniteEnergy {
         /// The step.

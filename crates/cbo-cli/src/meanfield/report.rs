@@ -176,7 +176,7 @@ impl Report {
 
 /// How many particles, in words.
 pub(crate) fn swarm_name(particles: usize) -> String {
-    format!("{particles} {}", if particles == 1 { "particle" } else { "particles" })
+    format!("{} {}", grouped(particles as u64), if particles == 1 { "particle" } else { "particles" })
 }
 
 fn row(cells: &[String; 7]) -> String {

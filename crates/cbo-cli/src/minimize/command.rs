@@ -3,6 +3,7 @@
 use super::task::Task;
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
+use crate::numbers::plain;
 use crate::options::RunOptions;
 use crate::setup;
 use crate::text;
@@ -60,7 +61,7 @@ impl CommandSpec {
         let timeout = match options.timeout {
             Some(Switch(Some(seconds))) => {
                 let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-                let message = format!("timeout = {seconds}: give seconds above 0, or off");
+                let message = format!("timeout = {}: give seconds above 0, or off", plain(seconds));
                 Some(limit.ok_or_else(|| origins.blame("timeout", &message))?)
             }
             _ => None,

@@ -10,7 +10,7 @@ mod watch;
 use crate::config_file::Origins;
 use crate::error::{CliError, print, told};
 use crate::film::Film;
-use crate::numbers::json;
+use crate::numbers::{json, plain};
 use crate::options::RunOptions;
 use crate::progress::Progress;
 use crate::result::Summary;
@@ -44,9 +44,6 @@ const FRAMES: usize = 120;
 
 /// Seconds between two checkpoints, unless others are asked for.
 const CHECKPOINT_EVERY: f64 = 30.0;
-
-/// What to do about a program that fails.
-const MENDED: &str = "; fix the program, then resume with: cbo resume FOLDER --retry-failed";
 
 /// The file of given initial points in a run folder.
 const POINTS_FILE: &str = "points.csv";
@@ -224,8 +221,8 @@ fn extend(
     let budget = args.max_evaluations.map(|b| b.after(config.max_evaluations, evaluations, u64::saturating_add));
     let limit = args.max_seconds.map(|limit| limit.after(config.max_seconds, seconds, add));
     let done = |field: &str, new: f64, done: f64| {
-        let remedy = format!("{} are done already; give more, or +N for more than before", text::number(done));
-        if new < done { Err(CliError::setting(field, text::number(new), remedy)) } else { Ok(()) }
+        let remedy = format!("{} are done already; give more, or +N for more than before", plain(done));
+        if new < done { Err(CliError::setting(field, plain(new), remedy)) } else { Ok(()) }
     };
     steps.map_or(Ok(()), |new| done("steps", new as f64, step as f64))?;
     end.map_or(Ok(()), |new| done("time", new, time))?;
@@ -258,7 +255,7 @@ fn extend(
 pub fn interval(seconds: Option<f64>) -> Result<Duration, String> {
     let seconds = seconds.unwrap_or(CHECKPOINT_EVERY);
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("checkpoint-every = {seconds}: give seconds, 0 for every step"))
+        .map_err(|_| format!("checkpoint-every = {}: give seconds, 0 for every step", plain(seconds)))
 }
 
 /// Writes what repeats the run.
@@ -274,7 +271,7 @@ fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), Cli
 /// A line on stderr, if somebody is listening.
 pub fn eprintln_quietly(line: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", text::one_line(line));
 }
 
 fn go(
@@ -330,11 +327,11 @@ where
         Some(from) => {
             watch.take_up(from, HISTORY);
             cbo::resume::<T>(&task.plan, &target, &mut watch, &from.state).map_err(|e| match e {
-                StateError::Solve(error) => refusal(&error, &target),
+                StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(&other))),
             })
         }
-        None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target)),
+        None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
     };
     drop(watch.progress.take());
     let report = report.inspect_err(|error| {
@@ -384,24 +381,33 @@ fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> 
             if let Some(show) = progress.map(Progress::within_a_step) {
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
             }
-            interrupt::tell();
+            interrupt::tell(folder.is_some());
             Ok(Target::program(spec, evaluations))
         }
     }
 }
 
+/// What to do about a program that fails: only a run with a folder can be resumed.
+fn mended(folder: Option<&Path>) -> String {
+    match folder {
+        Some(folder) => format!("; fix the program, then resume with: cbo resume {} --retry-failed", folder.display()),
+        None => "; fix the program, then run it again (with --out FOLDER, a run can be resumed)".into(),
+    }
+}
+
 /// A run that could not continue: a wrong setting is the user's, all else is a failure.
-fn refusal(error: &SolveError, target: &Target) -> CliError {
+fn refusal(error: &SolveError, target: &Target, folder: Option<&Path>) -> CliError {
+    let mended = mended(folder);
     match (error, target.evaluations()) {
         (SolveError::NoFiniteEnergy { .. }, Some(evaluations)) => {
             let last = evaluations
                 .last_failure()
-                .map_or_else(String::new, |last| format!(" (the last failure: {last}){MENDED}"));
+                .map_or_else(String::new, |last| format!(" (the last failure: {last}){mended}"));
             CliError::Failed(format!("{error}{last}"))
         }
         (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
             Some(source) if source.is::<CutOff>() => CliError::Interrupted,
-            Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{MENDED}")),
+            Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{mended}")),
             Some(source) => CliError::failed(source.as_ref()),
             None => CliError::Failed(source.message.clone()),
         },

@@ -4,7 +4,8 @@ use super::command::{self, CommandSpec};
 use super::{MinimizeArgs, POINTS_FILE};
 use crate::config_file::Origins;
 use crate::error::CliError;
-use crate::setup::{ProblemSpec, Setup, stability_warning};
+use crate::setup::{ProblemSpec, Setup};
+use crate::stability;
 use crate::values::Precision;
 use crate::{settings, text};
 use cbo::{CboConfig, InitialLaw, Plan};
@@ -89,7 +90,7 @@ impl Task {
 
     /// What the user should know before the run.
     pub fn warning(&self) -> Option<String> {
-        stability_warning(&self.plan)
+        stability::warning(&self.plan)
     }
 
     /// The initial points as a CSV file, if they are given.

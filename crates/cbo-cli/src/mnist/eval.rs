@@ -4,7 +4,8 @@ use super::data::{self, DatasetName};
 use super::report::{confusion_csv, data_text, network_name};
 use crate::error::{CliError, print, told};
 use crate::minimize::eprintln_quietly;
-use crate::numbers::{Number, json, short};
+use crate::numbers::{Number, grouped, json, short};
+use crate::text::one_line;
 use cbo_problems::mnist::CLASSES;
 use cbo_problems::nn::fast::{Evaluator, Workspace};
 use cbo_problems::nn::reference::Mode;
@@ -104,10 +105,14 @@ impl Evaluation {
             .map(|line| line.split(',').map(|cell| format!("{cell:>6}")).collect::<String>() + "\n")
             .collect();
         format!(
-            "{network}: {parameters} parameters, evaluated on {data}\n\
-             test accuracy {:.2} % of {images} images, loss {}\n\n\
+            "{}: {} parameters, evaluated on {}\n\
+             test accuracy {:.2} % of {} images, loss {}\n\n\
              true classes in rows, answers in columns:\n{aligned}",
+            one_line(network),
+            grouped(*parameters as u64),
+            one_line(data),
             100.0 * test_accuracy,
+            grouped(*images as u64),
             short(loss.0)
         )
     }

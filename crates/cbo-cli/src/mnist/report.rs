@@ -4,10 +4,11 @@ use super::data::{Data, DatasetName};
 use super::settings::described;
 use super::train::TrainArgs;
 use crate::error::{CliError, told};
-use crate::numbers::{Number, json, short};
+use crate::numbers::{Number, grouped, json, short};
 use crate::plot::digits::{self, Wrong};
 use crate::plot::training::{Series, TrainingPoint, learning_curves};
 use crate::plot::{Format, digits::Confusion};
+use crate::text::one_line;
 use crate::{files, progress, text};
 use cbo_lab::training::{Point, Settings, Trained};
 use cbo_problems::mnist::{Dataset, Labelled};
@@ -179,8 +180,8 @@ impl<'a> Report<'a> {
              after {} epochs{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
              {} in all, {:.1} s per epoch\n",
             self.network,
-            self.settings.network.parameters(),
-            self.data,
+            grouped(self.settings.network.parameters() as u64),
+            one_line(&self.data),
             short(self.epochs()),
             short(last.loss),
             percent(last.train_accuracy),
@@ -191,7 +192,8 @@ impl<'a> Report<'a> {
             trained.seconds / self.epochs().max(f64::MIN_POSITIVE),
         );
         if let Some(folder) = folder {
-            lines += &format!("written: {}\n", folder.join("model.safetensors").display());
+            let model = folder.join("model.safetensors").display().to_string();
+            lines += &format!("written: {}\n", one_line(&model));
         }
         lines
     }
@@ -224,7 +226,7 @@ impl<'a> Report<'a> {
         };
         let points: Vec<TrainingPoint> = trained.curve.iter().map(point).collect();
         let series = [Series {
-            label: format!("{}, {} particles", self.network, self.settings.config.particles),
+            label: format!("{}, {} particles", self.network, grouped(self.settings.config.particles as u64)),
             points: &points,
         }];
         let title = format!(
@@ -232,7 +234,7 @@ impl<'a> Report<'a> {
             self.network,
             short(self.epochs()),
             100.0 * trained.last().test_accuracy,
-            self.images.test.count()
+            grouped(self.images.test.count() as u64)
         );
         let wrong: Vec<(usize, Wrong)> = wrong(&self.images.test, &trained.answers).collect();
         let sheet: Vec<Wrong> = wrong.iter().map(|(_, digit)| *digit).collect();

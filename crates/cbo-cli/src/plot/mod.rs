@@ -68,6 +68,16 @@ impl Curve {
     fn named(self, name: &str) -> Self {
         Self { line: self.line.with_legend(name), ..self }
     }
+
+    /// A line, or a dot where there is one point alone.
+    fn plot(self) -> Plot {
+        let Self { points, line } = self;
+        if points.len() > 1 {
+            return line.into();
+        }
+        let dot = ScatterPlot::new().with_color(line.color).with_size(1.5 + line.stroke_width).with_data(points);
+        line.legend_label.into_iter().fold(dot, ScatterPlot::with_legend).into()
+    }
 }
 
 /// A curve of positive values; a logarithmic axis has no place for others.
@@ -75,7 +85,7 @@ fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> 
     let positive = points.filter(|(_, y)| *y > 0.0 && y.is_finite());
     let points: Vec<(f64, f64)> = positive.map(|(t, y)| (t, y.log10())).collect();
     let line = LinePlot::new().with_color(colour).with_stroke_width(width).with_data(points.clone());
-    (points.len() > 1).then_some(Curve { points, line })
+    (!points.is_empty()).then_some(Curve { points, line })
 }
 
 /// A panel of curves over time; if there is nothing to draw, an empty one that says so.
@@ -84,7 +94,7 @@ fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> 
 fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
     let decades = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
     let (low, high) = range(decades());
-    let mut plots: Vec<Plot> = curves.into_iter().map(|c| c.line.into()).collect();
+    let mut plots: Vec<Plot> = curves.into_iter().map(Curve::plot).collect();
     if plots.is_empty() {
         let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0), (1.0, 1.0)]);
         plots.push(invisible.with_legend(nothing).into());

@@ -4,6 +4,7 @@ use super::*;
 use crate::film::Snapshot;
 use crate::landscape::{Landscape, Relief};
 use crate::minimize::target::Target;
+use crate::text::one_line;
 use cbo::{Objective, Record};
 use cbo_problems::Problem;
 
@@ -80,7 +81,7 @@ pub fn frame(
 }
 
 fn title(description: &str, dim: usize) -> String {
-    format!("{description} in {dim} {}", if dim == 1 { "dimension" } else { "dimensions" })
+    format!("{} in {dim} {}", one_line(description), if dim == 1 { "dimension" } else { "dimensions" })
 }
 
 fn energy_panel(problem: Option<&Problem>, records: &[Record], clock: &Clock) -> Panel {
@@ -95,17 +96,23 @@ fn energy_panel(problem: Option<&Problem>, records: &[Record], clock: &Clock) ->
     let best = curve(energies(|r| r.best), BLUE, 3.4).map(|c| c.named("best value so far"));
     let least = curve(energies(|r| r.least), ORANGE, 1.3).map(|c| c.named("least energy of the step"));
     let curves = best.into_iter().chain(least).collect();
-    clock.mark(over_time(curves, label, "the minimum was found at once"))
+    let nothing = match problem {
+        Some(_) => "the minimum was found at once",
+        None => "the first step has the best value",
+    };
+    clock.mark(over_time(curves, label, nothing))
 }
 
 fn spread_panel(records: &[Record], clock: &Clock) -> Panel {
     // A round may have one point alone: the size of steps says more.
-    let (pick, label): (fn(&Record) -> f64, _) = match clock {
-        Clock::Time => (|r| r.spread, "rms distance to the mean"),
-        Clock::Evaluations { .. } => (|r| r.sigma, "size of steps, relative to the box"),
+    let (pick, label, nothing): (fn(&Record) -> f64, _, _) = match clock {
+        Clock::Time => (|r| r.spread, "rms distance to the mean", "the swarm was one point from the start"),
+        Clock::Evaluations { .. } => {
+            (|r| r.sigma, "size of steps, relative to the box", "the run ended before its first step")
+        }
     };
     let spread = curve(records.iter().map(|r| (clock.at(r), pick(r))), GREEN, 1.8);
-    clock.mark(over_time(spread.into_iter().collect(), label, "the swarm was one point from the start"))
+    clock.mark(over_time(spread.into_iter().collect(), label, nothing))
 }
 
 fn overview_swarm(

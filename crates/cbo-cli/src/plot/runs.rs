@@ -70,7 +70,7 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
         let width = if index < COLOURS.len() { 3.0 } else { 1.2 };
         let points = stairs(&curve.points).into_iter().map(|(n, v)| (n, axis.height(v)));
         let line = LinePlot::new().with_color(COLOURS[index % COLOURS.len()]).with_stroke_width(width);
-        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(curve.name.as_str()).into());
+        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(crate::text::one_line(&curve.name)).into());
     }
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_label("evaluations")

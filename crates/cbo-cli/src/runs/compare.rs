@@ -97,7 +97,7 @@ fn entries<'a>(runs: &'a [Run], curves: &[Curve]) -> Vec<Entry<'a>> {
     let entry = |(run, curve): (&'a Run, &Curve)| Entry {
         path: run.path.display().to_string(),
         objective: run.objective(),
-        state: run.look.state(),
+        state: run.state(),
         best: run.best().map(|(value, _)| Number(value)),
         evaluations: run.evaluations(),
         seconds: Number(run.seconds()),
@@ -109,12 +109,12 @@ fn entries<'a>(runs: &'a [Run], curves: &[Curve]) -> Vec<Entry<'a>> {
 fn lines(runs: &[Run], out: Option<&Path>) -> String {
     let row = |run: &Run| {
         let best = run.best().map_or("-".into(), |(value, _)| short(value));
-        let (path, state) = (run.path.display().to_string(), run.look.state().to_string());
+        let (path, state) = (run.path.display().to_string(), run.state().to_string());
         [path, state, best, grouped(run.evaluations()), duration(run.seconds())]
     };
     let rows: Vec<_> = runs.iter().map(row).collect();
     let end = match out {
-        Some(path) => format!("written: {}\n", path.display()),
+        Some(path) => format!("written: {}\n", text::one_line(&path.display().to_string())),
         None => "hint: --out FILE.svg draws best value over evaluations\n".into(),
     };
     table(["run", "state", "best value", "evaluations", "time"], &rows) + &end

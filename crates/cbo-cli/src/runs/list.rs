@@ -5,6 +5,7 @@ use super::table;
 use crate::error::{CliError, print};
 use crate::numbers::{Number, grouped, json, short};
 use crate::progress::duration;
+use crate::text::one_line;
 use cbo_runs::timestamp::timestamp;
 use clap::Args;
 use serde::Serialize;
@@ -69,13 +70,16 @@ pub fn run(args: &ListArgs) -> Result<(), CliError> {
         return print(&json(&runs.iter().map(entry).collect::<Vec<_>>()));
     }
     if runs.is_empty() && notes.is_empty() {
-        let place = folder.display();
+        let place = one_line(&folder.display().to_string());
         return print(&format!(
             "no runs in {place}, nor up to {LEVELS} levels below; `cbo minimize --out` makes one\n"
         ));
     }
-    notes.extend(runs.iter().flat_map(|run| run.faults()));
-    let notes: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let faults = |run: &Run| {
+        run.faults().into_iter().map(|fault| format!("{}: {fault}", run.path.display())).collect::<Vec<_>>()
+    };
+    notes.extend(runs.iter().flat_map(faults));
+    let notes: String = notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect();
     let heading =
         ["run", "state", "objective", "dim", "best value", "steps", "evaluations", "budget", "time", "last active"];
     let rows: Vec<_> = runs.iter().map(row).collect();
@@ -109,7 +113,7 @@ fn entry(run: &Run) -> Entry<'_> {
         kind: run.kind(),
         objective: run.objective(),
         dim: run.dim(),
-        state: run.look.state(),
+        state: run.state(),
         best: run.best().map(|(value, _)| Number(value)),
         steps: run.step(),
         evaluations: run.evaluations(),
@@ -123,9 +127,9 @@ fn entry(run: &Run) -> Entry<'_> {
 fn row(run: &Run) -> [String; 10] {
     [
         run.path.display().to_string(),
-        run.look.state().into(),
+        run.state().into(),
         cut(run.objective()),
-        run.dim().map_or("?".into(), |dim| dim.to_string()),
+        run.dim().map_or("?".into(), |dim| grouped(dim as u64)),
         run.best().map_or("-".into(), |(value, _)| short(value)),
         grouped(run.step()),
         grouped(run.evaluations()),

@@ -10,6 +10,7 @@ pub mod seen;
 pub mod show;
 
 use crate::error::CliError;
+use crate::text::one_line;
 use clap::{Args, Subcommand};
 
 const EXAMPLES: &str = "\
@@ -56,7 +57,8 @@ pub fn run(args: &RunsArgs) -> Result<(), CliError> {
 /// Rows under a heading, each column as wide as its widest cell.
 fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let heading = heading.map(String::from);
-    let all = || std::iter::once(&heading).chain(rows);
+    let rows: Vec<[String; N]> = rows.iter().map(|row| std::array::from_fn(|i| one_line(&row[i]))).collect();
+    let all = || std::iter::once(&heading).chain(&rows);
     let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();

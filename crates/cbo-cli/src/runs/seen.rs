@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::minimize::history;
-use crate::numbers::short;
+use crate::numbers::{count, short};
 use crate::progress::duration;
 use crate::resume;
 use cbo_runs::checkpoint::{self, Checkpoint};
@@ -22,6 +22,12 @@ const LIMITS: [(&str, &str); 5] = [
     ("max-seconds", "s"),
 ];
 
+/// One of these settings says what a run minimises: a function, a program, or a network to train.
+const SUBJECTS: [&str; 3] = ["objective", "command", "network"];
+
+/// The state of a run that was cut off and cannot be resumed, because its settings cannot be read.
+pub const DAMAGED: &str = "damaged";
+
 /// A run as it can be seen from outside.
 pub struct Run {
     /// Its folder.
@@ -30,6 +36,8 @@ pub struct Run {
     pub look: Look,
     /// Its settings, keys as the flags have them.
     pub settings: BTreeMap<String, String>,
+    /// What is wrong with the file of its settings, if something is.
+    config: Option<String>,
     /// Its evaluations in short, if it has a store.
     pub store: Option<Result<store::Summary, StoreError>>,
 }
@@ -46,13 +54,14 @@ impl Run {
             return Err(refused(FolderError::NotARun(path.into())));
         }
         let look = folder::look(path).map_err(refused)?;
-        let settings = match &look.checkpoint {
-            Some(checkpoint) => checkpoint.summary.settings.clone(),
-            None => settings_of(&path.join(CONFIG)),
+        let (written, config) = match settings_of(&path.join(CONFIG)) {
+            Ok(settings) => (settings, None),
+            Err(fault) => (BTreeMap::new(), Some(format!("{CONFIG} is damaged: {fault}"))),
         };
+        let settings = look.checkpoint.as_ref().map_or(written, |checkpoint| checkpoint.summary.settings.clone());
         let file = path.join(EVALUATIONS);
         let store = file.exists().then(|| store::read(&file).and_then(|reading| reading.summary(failures)));
-        Ok(Self { path: path.into(), look, settings, store })
+        Ok(Self { path: path.into(), look, settings, config, store })
     }
 
     fn summary(&self) -> Option<&checkpoint::Summary> {
@@ -61,6 +70,14 @@ impl Run {
 
     fn evaluated(&self) -> Option<&store::Summary> {
         self.store.as_ref()?.as_ref().ok()
+    }
+
+    /// `running`, `finished`, `interrupted`, or `damaged`: cut off, and without the settings to resume it.
+    pub fn state(&self) -> &'static str {
+        match self.look.state() {
+            "interrupted" if self.config.is_some() => DAMAGED,
+            state => state,
+        }
     }
 
     fn setting(&self, key: &str) -> Option<&str> {
@@ -142,7 +159,7 @@ impl Run {
     /// What is wrong in its folder, if something is.
     pub fn faults(&self) -> Vec<String> {
         let store = self.store.as_ref().and_then(|s| s.as_ref().err()).map(ToString::to_string);
-        self.look.fault.iter().cloned().chain(store).collect()
+        self.look.fault.iter().chain(&self.config).cloned().chain(store).collect()
     }
 
     /// Best value over evaluations so far.
@@ -160,7 +177,8 @@ impl Run {
 
 /// A limit in words: `100 steps`, `1 epoch`, `time 2.5`, `60 s`.
 fn limit(value: &str, word: &str) -> String {
-    let value = value.parse().map_or(value.to_string(), short);
+    let said = if ["time", "s"].contains(&word) { short } else { count };
+    let value = value.parse().map_or(value.to_string(), said);
     match word {
         "time" => format!("time {value}"),
         word if value == "1" => format!("1 {}", word.strip_suffix('s').filter(|w| !w.is_empty()).unwrap_or(word)),
@@ -168,14 +186,18 @@ fn limit(value: &str, word: &str) -> String {
     }
 }
 
-/// The settings in a file, as text; what cannot be read is left out.
-fn settings_of(file: &Path) -> BTreeMap<String, String> {
-    let table = fs::read_to_string(file).ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
+/// The settings in a file, as text; `Err` says why the file cannot be that of a run.
+fn settings_of(file: &Path) -> Result<BTreeMap<String, String>, String> {
+    let text = fs::read_to_string(file).map_err(|e| e.to_string())?;
+    let table = text.parse::<toml::Table>().map_err(|e| format!("not valid TOML: {}", e.message()))?;
+    if !SUBJECTS.iter().any(|key| table.contains_key(*key)) {
+        return Err("it does not say what is minimised".into());
+    }
     let plain = |value: toml::Value| match value {
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    table.into_iter().map(|(key, value)| (key, plain(value))).collect()
+    Ok(table.into_iter().map(|(key, value)| (key, plain(value))).collect())
 }
 
 /// A folder that cannot be looked at, and what to do.
@@ -207,6 +229,7 @@ mod tests {
             ("2.50", "time", "time 2.5"),
             ("60.0", "s", "60 s"),
             ("1", "s", "1 s"),
+            ("400401", "evaluations", "400 401 evaluations"),
             ("all", "steps", "all steps"),
         ] {
             assert_eq!(limit(value, word), text);

@@ -1,8 +1,9 @@
 //! `cbo runs show`: one run in short.
 
-use super::seen::{Run, ago};
+use super::seen::{DAMAGED, Run, ago};
 use crate::error::{CliError, print};
 use crate::numbers::{Number, grouped, json, numbers, point, short};
+use crate::text::one_line;
 use cbo_runs::folder::CONFIG;
 use cbo_runs::store::{Row, Summary};
 use cbo_runs::timestamp::timestamp;
@@ -122,7 +123,7 @@ fn shown<'a>(run: &'a Run, store: Option<&'a Summary>) -> Shown<'a> {
         kind: run.kind(),
         objective: run.objective(),
         dim: run.dim(),
-        state: run.look.state(),
+        state: run.state(),
         process: run.look.running,
         stop: run.stop(),
         best: best.map(|(value, _)| Number(value)),
@@ -170,14 +171,16 @@ fn failure(row: &Row) -> Failure<'_> {
 }
 
 fn lines(run: &Run, store: Option<&Summary>) -> String {
-    let dim = run.dim().map_or(String::new(), |dim| format!(" in {dim} dimension{}", if dim == 1 { "" } else { "s" }));
+    let dim = run.dim().map_or(String::new(), |dim| {
+        format!(" in {} dimension{}", grouped(dim as u64), if dim == 1 { "" } else { "s" })
+    });
     let setting =
         |key: &&str| run.settings.get(*key).filter(|value| *value != "off").map(|value| format!("{key} {value}"));
     let settings = SHOWN.iter().filter_map(setting).collect::<Vec<_>>().join(", ");
     let mut rows = vec![
         ("run", run.path.display().to_string()),
         ("objective", run.objective().to_string() + &dim),
-        ("settings", format!("{settings} ({CONFIG} has all)")),
+        ("settings", if settings.is_empty() { "?".into() } else { format!("{settings} ({CONFIG} has all)") }),
         ("state", state(run)),
         ("budget", run.budget()),
     ];
@@ -197,16 +200,17 @@ fn lines(run: &Run, store: Option<&Summary>) -> String {
             None => "none yet".into(),
         },
     ));
-    rows.extend(run.look.fault.iter().map(|fault| ("fault", fault.clone())));
+    rows.extend(run.faults().into_iter().map(|fault| ("fault", fault)));
     if let Some(store) = store.filter(|store| store.counts.total() > 0) {
         rows.extend(about_attempts(store));
     }
-    rows.iter().map(|(name, text)| format!("{name:<12} {text}\n")).collect()
+    rows.iter().map(|(name, text)| format!("{name:<12} {}\n", one_line(text))).collect()
 }
 
 fn state(run: &Run) -> String {
     let resume = format!("cbo resume {}", run.path.display());
-    match (run.look.state(), run.look.running, run.stop()) {
+    match (run.state(), run.look.running, run.stop()) {
+        (DAMAGED, ..) => format!("{DAMAGED}: it cannot be resumed"),
         (state, Some(0), _) => state.into(),
         (state, Some(process), _) => format!("{state} (process {process})"),
         ("finished", _, Some(stop)) => format!("finished: {}", crate::result::in_words(stop)),
@@ -231,12 +235,7 @@ fn about_attempts(store: &Summary) -> Vec<(&'static str, String)> {
         rows.push(("failure", format!("{}{words} {place}", row.outcome.status())));
         let lines: Vec<&str> = row.stderr.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
-        rows.extend(last.iter().map(|line| ("  stderr", printable(line))));
+        rows.extend(last.iter().map(|line| ("  stderr", line.to_string())));
     }
     rows
-}
-
-/// A line without what would move the cursor of a terminal.
-fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

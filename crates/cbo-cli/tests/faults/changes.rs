@@ -135,9 +135,12 @@ fn a_setting_that_was_not_there_is_a_change() {
 fn a_limit_below_what_is_done_is_refused() {
     let place = tempfile::tempdir().expect("a folder");
     let (folder, expected) = run(place.path());
-    assert_usage(&resume(&folder, "--steps 5"), &["steps = 5", "10.0 are done already"]);
-    assert_usage(&resume(&folder, "--time 0.5"), &["time = 0.5", "1.0 are done already"]);
-    assert_usage(&resume(&folder, "--max-evaluations 3"), &["max-evaluations = 3", "330.0 are done already"]);
+    assert_usage(&resume(&folder, "--steps 5"), &["steps = 5", "steps = 5: 10 are done already"]);
+    assert_usage(&resume(&folder, "--time 0.5"), &["time = 0.5", "time = 0.5: 1 are done already"]);
+    assert_usage(
+        &resume(&folder, "--max-evaluations 3"),
+        &["max-evaluations = 3", "max-evaluations = 3: 330 are done already"],
+    );
     assert_eq!(finished(&resume(&folder, "--steps +0"), &folder), expected);
 }
 

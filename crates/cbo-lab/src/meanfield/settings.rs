@@ -1,6 +1,7 @@
 //! The settings of a mean-field run, and what they must be like.
 
 use super::grid::{MOST_NOISE, least_cells, most_noise};
+use cbo::numbers::plain;
 use cbo::{Alpha, CboConfig, ConfigError, Coordinates, InitialLaw, Sigma};
 
 /// Fewer cells per coordinate than this resolve nothing.
@@ -179,16 +180,6 @@ fn values(coordinates: &Coordinates) -> &[f64] {
     match coordinates {
         Coordinates::All(value) => std::slice::from_ref(value),
         Coordinates::Each(values) => values,
-    }
-}
-
-/// A number for a message: not hundreds of digits.
-pub(crate) fn plain(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 || !size.is_finite() || (1e-6..1e9).contains(&size) {
-        value.to_string()
-    } else {
-        format!("{value:e}")
     }
 }
 

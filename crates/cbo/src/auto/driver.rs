@@ -6,6 +6,7 @@ use super::desk::{Desk, are_within, is_near};
 use super::noise;
 use super::random::Random;
 use super::separable::{is_separable, solve_lines};
+use crate::numbers::grouped;
 
 /// The step size of a run that looks at the whole box, and of one that looks for the next minimum.
 const WIDE: f64 = 0.2;
@@ -112,6 +113,7 @@ impl<'a> Driver<'a> {
         let desk = self.desk;
         let separable = is_separable(desk, &mut self.random).await;
         let seen = desk.with(|sheet| sheet.spent);
+        let told = grouped(seen);
         if self.dim == 1 && seen == 0 {
             let middle = desk.with(|sheet| sheet.consensus.clone());
             desk.value(&middle).await;
@@ -127,7 +129,7 @@ impl<'a> Driver<'a> {
             desk.note("separability test", "the coordinates do not act alone");
             desk.say(format!(
                 "The coordinates act together: exchanging half of them between two points changed the sum of the values \
-                 ({seen} evaluations)."
+                 ({told} evaluations)."
             ));
             return false;
         }
@@ -135,12 +137,12 @@ impl<'a> Driver<'a> {
         desk.say(match self.dim {
             1 => "There is one coordinate, so the search is along a line.".into(),
             _ => format!(
-                "The coordinates act alone: exchanging them between two points never changed the sum of the values ({seen} \
+                "The coordinates act alone: exchanging them between two points never changed the sum of the values ({told} \
                  evaluations). So each is minimised by itself."
             ),
         });
         let settled = solve_lines(desk, &mut self.random).await;
-        let spent = desk.with(|sheet| sheet.spent) - seen;
+        let spent = grouped(desk.with(|sheet| sheet.spent) - seen);
         desk.note("lines", if settled { "another sweep found nothing better" } else { "enough sweeps" });
         desk.say(format!(
             "The lines took {spent} evaluations{}.",
@@ -217,6 +219,7 @@ impl<'a> Driver<'a> {
             let known = visits >= VISITS || noise::is_known(desk);
             let enough = fruitless >= FRUITLESS_RUNS && known && in_vain as f64 >= FRUITLESS_FACTOR * found_at as f64;
             if enough && desk.with(|sheet| sheet.is_open()) {
+                let (in_vain, found_at) = (grouped(in_vain), grouped(found_at));
                 let verdict = format!(
                     "{fruitless} restarts in a row found nothing better in {in_vain} evaluations, after {found_at} that led to the best point."
                 );
@@ -304,7 +307,7 @@ impl<'a> Driver<'a> {
         desk.say(format!(
             "The {name} ({} particles, {} evaluations) ended at {value:.6e}: {}.",
             descent.lambda(),
-            descent.spent(),
+            grouped(descent.spent()),
             end.sentence()
         ));
         if value <= desk.best() {

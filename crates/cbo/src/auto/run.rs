@@ -7,6 +7,7 @@ use crate::buffer::Buffer;
 use crate::config::{ConfigError, Plan};
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
+use crate::numbers::grouped;
 use crate::objective::{Objective, Rows, StepContext};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
@@ -263,8 +264,8 @@ impl<T: Scalar> Process<T> for Run<T> {
             StopReason::Converged => self.solver.verdict(),
             StopReason::Evaluations if self.plan.config().max_evaluations.is_none() => Some(format!(
                 "The {} evaluations of a run without a limit are spent, {} for each coordinate.",
-                ledger.evaluations,
-                super::MOST_EVALUATIONS
+                grouped(ledger.evaluations),
+                grouped(super::MOST_EVALUATIONS)
             )),
             _ => None,
         };

@@ -2,6 +2,7 @@
 
 use crate::config::{CboConfig, ConfigError};
 use crate::initial::InitialLaw;
+use crate::numbers::plain;
 
 /// The settings of the method `auto`: there is next to nothing to set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,20 +18,20 @@ impl Auto {
         let given = |field: &'static str, differs: bool, value: String| differs.then_some((field, value));
         let dynamics = [
             given("particles", config.particles != usual.particles, config.particles.to_string()),
-            given("lambda", config.lambda != usual.lambda, config.lambda.to_string()),
+            given("lambda", config.lambda != usual.lambda, plain(config.lambda)),
             given("sigma", config.sigma != usual.sigma, config.sigma.to_string()),
             given("alpha", config.alpha != usual.alpha, config.alpha.to_string()),
-            given("dt", config.dt != usual.dt, config.dt.to_string()),
+            given("dt", config.dt != usual.dt, plain(config.dt)),
             given("diffusion", config.diffusion != usual.diffusion, config.diffusion.to_string()),
             given("scheme", config.scheme != usual.scheme, config.scheme.to_string()),
             given("update", config.update != usual.update, config.update.to_string()),
-            config.kick.map(|kick| ("kick", kick.to_string())),
+            config.kick.map(|kick| ("kick", plain(kick))),
             config.freeze.as_ref().map(|point| ("freeze", format!("{point:?}"))),
             config.epoch_steps.map(|steps| ("epoch_steps", steps.to_string())),
             config.reduction.map(|reduction| ("reduction", reduction.to_string())),
             config.steps.map(|steps| ("steps", steps.to_string())),
-            config.time.map(|time| ("time", time.to_string())),
-            config.diameter.map(|diameter| ("diameter", diameter.to_string())),
+            config.time.map(|time| ("time", plain(time))),
+            config.diameter.map(|diameter| ("diameter", plain(diameter))),
         ];
         if let Some((field, value)) = dynamics.into_iter().flatten().next() {
             let remedy = match field {
