@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import Options
+    from ._space import Seed
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +75,7 @@ def success_rate(
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     vectorized: bool = False,
     **options: Unpack[Options],
 ) -> SuccessRate:
@@ -89,7 +90,7 @@ def success_rate(
         As for `cbo.minimize`. The minimisers of a built-in problem are known, and its runs are spread over
         the threads.
     runs : int, optional
-        Number of runs; run r has the seed ``seed + r``.
+        Number of runs; run r has the seed ``seed + r``, where `seed` is as for `cbo.minimize`.
     tolerance : float, optional
         Distance, or difference of values, below which a run is a success.
     minimisers : array of shape (d,) or (n, d), optional
@@ -115,6 +116,7 @@ def success_rate(
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
+    seed = _space.read_seed(seed)
     known = fun if isinstance(fun, _lib.Problem) else None
     if known is not None and minimisers is None and not args:
         settings = run_settings(options, particles, max_evaluations, seed)

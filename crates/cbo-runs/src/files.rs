@@ -144,7 +144,8 @@ mod tests {
         // To nowhere, and to a file.
         for _ in 0..2 {
             let create = || OpenOptions::new().append(true).create(true).clone();
-            for error in [open_own(&link, &mut create()).map(drop), read_own(&link).map(drop), write_whole(&link, b"")] {
+            for error in [open_own(&link, &mut create()).map(drop), read_own(&link).map(drop), write_whole(&link, b"")]
+            {
                 assert!(error.expect_err("a link").to_string().contains("symbolic link"));
             }
             // Nor through one in the place of the temporary file.

@@ -36,17 +36,8 @@ const LOCK: &str = "lock";
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
 /// What a run reads or adds to; no link may be in their place.
-const OPENED: [&str; 9] = [
-    LOCK,
-    LOG,
-    CONFIG,
-    CHECKPOINT,
-    PREVIOUS,
-    EVALUATIONS,
-    "evaluations.sqlite-wal",
-    "evaluations.sqlite-shm",
-    POINTS,
-];
+const OPENED: [&str; 9] =
+    [LOCK, LOG, CONFIG, CHECKPOINT, PREVIOUS, EVALUATIONS, "evaluations.sqlite-wal", "evaluations.sqlite-shm", POINTS];
 /// One of these, beside the settings, makes a folder a run folder.
 const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
 /// The beginning of the names of folders that hold a replaced run.
@@ -200,6 +191,11 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// Whether a run uses a file or folder of this name in its folder.
+pub fn is_own(name: &str) -> bool {
+    OPENED.contains(&name) || [DAMAGED, DAMAGED_PREVIOUS].contains(&name) || is_ours(name)
 }
 
 /// Whether a file of this name may be in a folder that does not hold a run yet.

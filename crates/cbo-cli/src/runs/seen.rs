@@ -6,6 +6,7 @@ use crate::numbers::short;
 use crate::progress::duration;
 use crate::resume;
 use cbo_runs::checkpoint::{self, Checkpoint};
+use cbo_runs::files;
 use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
 use cbo_runs::store::{self, StoreError};
 use std::collections::BTreeMap;
@@ -147,7 +148,7 @@ impl Run {
 
     /// Best value over evaluations so far.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        let text = || fs::read_to_string(self.path.join("history.csv")).ok();
+        let text = || String::from_utf8(files::read_own(&self.path.join("history.csv")).ok()?).ok();
         let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
         let records = history::from_csv(&csv).unwrap_or_default();
         let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
@@ -170,7 +171,8 @@ fn limit(value: &str, word: &str) -> String {
 
 /// The settings in a file, as text; what cannot be read is left out.
 fn settings_of(file: &Path) -> BTreeMap<String, String> {
-    let table = fs::read_to_string(file).ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
+    let text = files::read_own(file).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let table = text.and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let plain = |value: toml::Value| match value {
         toml::Value::String(text) => text,
         other => other.to_string(),

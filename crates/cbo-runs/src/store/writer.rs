@@ -57,8 +57,7 @@ impl Writer {
         let mut wait = Wait::new(&self.path, self.patience);
         loop {
             match Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate) {
-                Err(error)
-                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait.goes_on(GRACE) => {}
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait.goes_on(GRACE) => {}
                 outcome => return outcome,
             }
         }
