@@ -97,7 +97,7 @@ fn no_output_is_an_input_or_another_output() {
     assert_eq!(run_in(place.path(), run).status.code(), Some(0));
     let before = contents(place.path());
     let function = "minimize sphere --dim 2 --method cbo --steps 3";
-    let program = "minimize --dim 2 --bounds -1,1 --method cbo --steps 3 --command ./sim.sh";
+    let program = "minimize --dim 2 --bounds -1,1 --method cbo --steps 3 --command";
     fs::set_permissions(at("sim.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     for (line, parts) in [
         ("minimize --config c.toml --history c.toml", ["history = c.toml", "the file of --config"]),
@@ -107,7 +107,7 @@ fn no_output_is_an_input_or_another_output() {
         (&format!("{function} --init file:q.csv --history link.csv"), ["link.csv", "the file of --init"]),
         (&format!("{function} --init file:link.csv --history q.csv"), ["q.csv", "the file of --init"]),
         (&format!("{function} --bounds b.csv --history b.csv"), ["history = b.csv", "the file of --bounds"]),
-        (&format!("{program} --history sim.sh"), ["history = sim.sh", "a file of the program"]),
+        (&format!("{program} ./sim.sh --protocol json --history sim.sh"), ["history = sim.sh", "a file of the program"]),
         (&format!("{function} --plot p.png --history p.png"), ["history = p.png", "the file of --plot"]),
         (&format!("{function} --plot p.png --history {}", path(&at("p.png"))), ["p.png", "the file of --plot"]),
         (&format!("{function} --force --out run --history run/config.toml"), ["run/config.toml", "folder of --out"]),
@@ -151,7 +151,7 @@ fn a_result_is_told_whatever_happens_to_its_files() {
     fs::write(place.path().join("sim.sh"), script).expect("a file");
     fs::create_dir(place.path().join("gone")).expect("a folder");
     let line = "minimize --dim 2 --bounds -1,1 --particles 3 --steps 2 --history gone/h.csv --quiet --command";
-    let words: Vec<&str> = line.split_whitespace().chain(["sh sim.sh"]).collect();
+    let words: Vec<&str> = line.split_whitespace().chain(["sh sim.sh {x}"]).collect();
     let output = command(&words).current_dir(place.path()).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("best value") && stderr(&output).contains("cannot write gone/h.csv"));

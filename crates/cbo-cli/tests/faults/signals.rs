@@ -173,7 +173,7 @@ fn the_code_after_two_signals_is_always_that_of_the_signal() {
     let place = tempfile::tempdir().expect("a folder");
     let hanging = place.path().join("hanging");
     fs::write(place.path().join("slow.sh"), format!("touch {}; sleep 1000", path(&hanging))).expect("a file");
-    let command = format!("sh {}", path(&place.path().join("slow.sh")));
+    let command = format!("sh {} {{x}}", path(&place.path().join("slow.sh")));
     // Workers that are ended leave the run in a race with the signal that ended them.
     let words = "--workers 8 --dim 2 --bounds -5,5 --particles 30 --steps 4 --quiet";
     for _ in 0..8 {
