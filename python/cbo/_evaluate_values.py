@@ -85,9 +85,7 @@ def as_value(returned: Any, x: Rows) -> float:
     array = _read(returned, f"{wanted} (is a return missing?)" if returned is None else wanted)
     # An array of one number is accepted, as in scipy.
     if array.size != 1:
-        message = (
-            f"fun returned {_described(returned)}; {wanted} (for many points at once set vectorized=True)"
-        )
+        message = f"fun returned {_described(returned)}; {wanted} (for many points at once set vectorized=True)"
         raise ValueError(message)
     return float(array.reshape(()))
 

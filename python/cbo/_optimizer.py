@@ -282,8 +282,8 @@ class Optimizer:
         if "told" in arrays:
             optimizer._ask()
             values, told = arrays["values"].copy(), arrays["told"].copy()
-            kinds = (values.dtype, told.dtype, values.shape, told.shape)
-            if kinds != (np.float64, np.bool_, optimizer._values.shape, optimizer._told.shape):
+            pairs = ((values, optimizer._values), (told, optimizer._told))
+            if any(one.dtype != other.dtype or one.shape != other.shape for one, other in pairs):
                 raise damaged
             optimizer._values, optimizer._told = values, told
         return optimizer

@@ -41,10 +41,13 @@ def _archive(data: bytes) -> bytes:
     """The archive in the bytes of the file, of which no bit has changed."""
     if not data.startswith(_MAGIC):
         return data
-    begin, digest, archive = data[: len(_MAGIC) + _VERSION_BYTES], data[len(_MAGIC) + _VERSION_BYTES : _HEAD], data[_HEAD:]
+    digest_at = len(_MAGIC) + _VERSION_BYTES
+    begin, digest, archive = data[:digest_at], data[digest_at:_HEAD], data[_HEAD:]
     version = int.from_bytes(begin[len(_MAGIC) :], "little")
     if version > _VERSION:
-        raise ValueError(f"it has version {version}, or is damaged; this package reads up to {_VERSION}, use a newer one")
+        raise ValueError(
+            f"it has version {version}, or is damaged; this package reads up to {_VERSION}, use a newer one"
+        )
     if hashlib.sha256(begin + archive).digest() != digest:
         raise ValueError(f"{DAMAGED}: its checksum is wrong")
     return archive
@@ -66,9 +69,7 @@ def unpack(data: bytes) -> Saved:
             arrays = dict(archive)
         head = json.loads(str(arrays.pop("head")))
         settings = head["settings"] | {
-            key.removeprefix("settings."): arrays.pop(key)
-            for key in list(arrays)
-            if key.startswith("settings.")
+            key.removeprefix("settings."): arrays.pop(key) for key in list(arrays) if key.startswith("settings.")
         }
         found, version, dim, error = head["format"], int(head["version"]), int(head["dim"]), head["error"]
     except Exception:  # other bytes can go wrong in any way that NumPy, zip and JSON know

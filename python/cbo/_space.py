@@ -30,7 +30,9 @@ def numbers(name: str, value: Any) -> Array:
         raise ValueError(f"{name} = {_reals.shown(value)}: a number is too large for a float") from None
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8 and array.dtype.kind == "f":
         what = (
-            f"an array of {array.dtype}" if array.dtype != object else f"{type(value).__name__} {_reals.shown(value)}"
+            f"an array of {array.dtype}"
+            if array.dtype != object
+            else f"{type(value).__name__} {_reals.shown(value)}"
         )
         raise TypeError(f"{name} is {what}: it must hold real numbers")
     return np.asarray(array, dtype=np.float64)

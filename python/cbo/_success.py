@@ -116,10 +116,10 @@ def success_rate(
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
-    seed = _space.read_seed(seed)
+    first: int = _space.read_seed(seed)
     known = fun if isinstance(fun, _lib.Problem) else None
     if known is not None and minimisers is None and not args:
-        settings = run_settings(options, particles, max_evaluations, seed)
+        settings = run_settings(options, particles, max_evaluations, first)
         _space.settle(known, bounds, x0, spread, settings)
         raw = _lib.success_runs(known, settings, int(runs))
     else:
@@ -127,11 +127,11 @@ def success_rate(
             raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
         place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
         limits = dict(particles=particles, max_evaluations=max_evaluations)
-        raw = _runs(fun, int(runs), seed, minimisers, {**place, **limits, **options})
+        raw = _runs(fun, int(runs), first, minimisers, {**place, **limits, **options})
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
     successes = int(np.count_nonzero(found))
     return SuccessRate(
-        successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed
+        successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=first
     )
 
 

@@ -48,7 +48,9 @@ def test_what_is_none_is_refused(wrong, workers):
 
 
 @pytest.mark.parametrize("workers", [1, map])
-@pytest.mark.parametrize("huge", [HUGE, Fraction(HUGE, 3), LONGER, [HUGE]], ids=["int", "fraction", "longer", "list"])
+@pytest.mark.parametrize(
+    "huge", [HUGE, Fraction(HUGE, 3), LONGER, [HUGE]], ids=["int", "fraction", "longer", "list"]
+)
 def test_a_value_too_large_for_a_float(huge, workers):
     with pytest.raises(ValueError, match="^fun returned .*too large for a float.*infinity"):
         run(lambda x: huge, workers=workers)
@@ -77,7 +79,9 @@ def test_masked_and_huge_arguments(name):
     given = {"bounds": BOX, "x0": [0.5, 0.5]}
     masked = np.ma.array(BOX if name == "bounds" else [1.0, 1.0])
     huge = [(0, HUGE)] * 2 if name == "bounds" else [HUGE, 1]
-    cbo.minimize(sphere, **{**given, name: masked}, max_evaluations=50, **({"particles": 5} if name == "freeze" else {}))
+    cbo.minimize(
+        sphere, **{**given, name: masked}, max_evaluations=50, **({"particles": 5} if name == "freeze" else {})
+    )
     masked[0] = np.ma.masked
     with pytest.raises(ValueError, match=f"^{name} has masked entries"):
         cbo.minimize(sphere, **{**given, name: masked})
@@ -85,7 +89,9 @@ def test_masked_and_huge_arguments(name):
         cbo.minimize(sphere, **{**given, name: huge})
 
 
-@pytest.mark.parametrize("name", ["seed", "max_evaluations", "steps", "batch", "dt", "sigma", "target", "max_seconds"])
+@pytest.mark.parametrize(
+    "name", ["seed", "max_evaluations", "steps", "batch", "dt", "sigma", "target", "max_seconds"]
+)
 @pytest.mark.parametrize("huge", [HUGE, LONGER], ids=["huge", "longer"])
 def test_settings_too_large_for_a_number(name, huge):
     with pytest.raises(ValueError, match=f"^{name} = .*too large"):
@@ -99,7 +105,9 @@ def test_too_many_particles():
 
 def test_bounds_that_do_not_say_how_many_coordinates_there_are():
     scipy = pytest.importorskip("scipy.optimize")
-    with pytest.raises(ValueError, match=r"one pair for all coordinates .* give x0, or pairs: \[\(0, 1\)\] \* d"):
+    with pytest.raises(
+        ValueError, match=r"one pair for all coordinates .* give x0, or pairs: \[\(0, 1\)\] \* d"
+    ):
         cbo.minimize(sphere, scipy.Bounds(0, 1))
     assert cbo.minimize(sphere, scipy.Bounds(0, 1), x0=[0.5] * 3, max_evaluations=50).x.shape == (3,)
     assert cbo.minimize(cbo.problems.sphere(3), scipy.Bounds(0, 1), max_evaluations=50).x.shape == (3,)
@@ -123,6 +131,8 @@ def test_seeds_of_numpy():
     rate = cbo.success_rate(cbo.problems.sphere(2), particles=5, steps=2, runs=2, seed=np.random.default_rng(3))
     assert rate.seed == one.seed
     problem = cbo.problems.sphere(2, shift="random", seed=np.random.SeedSequence(3))
-    assert np.array_equal(problem.minimisers, cbo.problems.sphere(2, shift="random", seed=found(sequence).seed).minimisers)
+    assert np.array_equal(
+        problem.minimisers, cbo.problems.sphere(2, shift="random", seed=found(sequence).seed).minimisers
+    )
     with pytest.raises(TypeError, match="^seed = "):
         found("3")

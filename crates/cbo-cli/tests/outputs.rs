@@ -107,7 +107,10 @@ fn no_output_is_an_input_or_another_output() {
         (&format!("{function} --init file:q.csv --history link.csv"), ["link.csv", "the file of --init"]),
         (&format!("{function} --init file:link.csv --history q.csv"), ["q.csv", "the file of --init"]),
         (&format!("{function} --bounds b.csv --history b.csv"), ["history = b.csv", "the file of --bounds"]),
-        (&format!("{program} ./sim.sh --protocol json --history sim.sh"), ["history = sim.sh", "a file of the program"]),
+        (
+            &format!("{program} ./sim.sh --protocol json --history sim.sh"),
+            ["history = sim.sh", "a file of the program"],
+        ),
         (&format!("{function} --plot p.png --history p.png"), ["history = p.png", "the file of --plot"]),
         (&format!("{function} --plot p.png --history {}", path(&at("p.png"))), ["p.png", "the file of --plot"]),
         (&format!("{function} --force --out run --history run/config.toml"), ["run/config.toml", "folder of --out"]),

@@ -182,6 +182,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.out = Some(folder.path().to_path_buf());
     settings.retry_failed = args.retry_failed;
     let task = Task::new(&settings, &origins)?;
+    outputs::check(&settings, &task, &origins)?;
     if let Some(Checkpoint { summary, .. }) = &from {
         let differences = task.differences(&summary.settings, &summary.files);
         if !differences.is_empty() && !args.force {
