@@ -142,14 +142,14 @@ fn a_result_is_told_whatever_happens_to_its_files() {
     ] {
         let output = run_in(place.path(), &line);
         assert_eq!(output.status.code(), Some(1), "{line}");
-        assert!(stdout(&output).contains("best") && stdout(&output).contains("evaluations"), "{}", stdout(&output));
+        assert!(stdout(&output).contains("value") && stdout(&output).contains("evaluations"), "{}", stdout(&output));
         assert!(stderr(&output).starts_with("error: cannot write /dev/full"), "{}", stderr(&output));
     }
-    // What comes after the fault is written all the same, and the folder of a run says that it has no result only if it has none.
+    // What comes after the fault is written all the same.
     let output = run_in(place.path(), &format!("{SHORT} --history /dev/full --plot p.svg --out run"));
     assert_eq!(output.status.code(), Some(1));
     assert!(place.path().join("p.svg").is_file() && place.path().join("run/result.json").is_file());
-    // A certificate that cannot be written: its place is taken while the run is on its way.
+    // A folder that is gone when the run is done.
     let script = "rm -rf gone; echo 1";
     fs::write(place.path().join("sim.sh"), script).expect("a file");
     fs::create_dir(place.path().join("gone")).expect("a folder");
