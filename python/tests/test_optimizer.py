@@ -170,15 +170,21 @@ def test_every_flipped_bit_and_every_truncation_is_an_error(tmp_path):
     good = path.read_bytes()
 
     def wrong(data):
-        path.write_bytes(data)
-        with pytest.raises(ValueError, match="path = .*damaged"):
-            cbo.Optimizer.load(path)
+        try:
+            cbo.Optimizer._from_bytes(data)
+        except ValueError as error:
+            assert "damaged" in str(error)
+        else:
+            raise AssertionError("a damaged file was loaded")
 
     for bit in range(8 * len(good)):
         wrong(good[: bit // 8] + bytes([good[bit // 8] ^ 1 << bit % 8]) + good[bit // 8 + 1 :])
     for length in range(len(good)):
         wrong(good[:length])
     wrong(good + b"x")
+    path.write_bytes(good[:-1])
+    with pytest.raises(ValueError, match="path = .*damaged"):
+        cbo.Optimizer.load(path)
 
 
 def test_files_of_the_version_before(tmp_path):

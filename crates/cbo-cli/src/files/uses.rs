@@ -13,8 +13,14 @@ pub struct Uses<'a> {
     json: bool,
     inputs: Vec<(Identity, String)>,
     outputs: Vec<(Identity, String)>,
-    /// Folders, the names in them that are taken, and whose they are.
-    folders: Vec<(PathBuf, fn(&str) -> bool, String)>,
+    folders: Vec<Taken>,
+}
+
+/// A folder, the names in it that are taken, and what it is in words.
+struct Taken {
+    folder: PathBuf,
+    is_taken: fn(&str) -> bool,
+    words: String,
 }
 
 impl<'a> Uses<'a> {
@@ -30,7 +36,8 @@ impl<'a> Uses<'a> {
 
     /// A folder in which the names that `is_taken` knows are those of others, in words such as `the folder of --out`.
     pub fn folder(&mut self, words: &str, path: &Path, is_taken: fn(&str) -> bool) {
-        self.folders.extend(path.canonicalize().ok().map(|path| (path, is_taken, words.to_string())));
+        let words = words.to_string();
+        self.folders.extend(path.canonicalize().ok().map(|folder| Taken { folder, is_taken, words }));
     }
 
     /// A file that is to be written: refused if it cannot be, or if it is one of the others.
@@ -50,10 +57,8 @@ impl<'a> Uses<'a> {
         if let Place::File(file) = &place {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let here = folder(file).canonicalize().ok();
-            let taken = |(path, is_taken, _): &&(PathBuf, fn(&str) -> bool, String)| {
-                here.as_ref() == Some(path) && is_taken(&name)
-            };
-            if let Some((_, _, words)) = self.folders.iter().find(taken) {
+            let taken = |taken: &&Taken| here.as_ref() == Some(&taken.folder) && (taken.is_taken)(&name);
+            if let Some(Taken { words, .. }) = self.folders.iter().find(taken) {
                 return refuse(format!("is one of the files in {words}; choose another file"));
             }
         }
