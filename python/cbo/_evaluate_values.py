@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _reals
+
 Rows: TypeAlias = NDArray[np.floating[Any]]
 """Points, one per row, in the precision of the run."""
 
@@ -39,7 +41,10 @@ def cores() -> int:
 
 def shown(x: Any, most: int = 60) -> str:
     """A short text of a value for a message."""
-    text = " ".join(repr(x).split())
+    try:
+        text = " ".join(repr(x).split())
+    except Exception:  # a whole number of thousands of digits, or whatever the value's own text does
+        text = f"a {type(x).__name__}"
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -49,16 +54,21 @@ def _described(returned: Any) -> str:
     return "None" if returned is None else f"{shown(returned)} ({type(returned).__name__})"
 
 
-def _reals(returned: Any, wanted: str) -> NDArray[np.float64]:
+def _too_large(returned: Any) -> ValueError:
+    return ValueError(
+        f"fun returned {_described(returned)}: too large for a float; return infinity for an infeasible point"
+    )
+
+
+def _read(returned: Any, wanted: str) -> NDArray[np.float64]:
     """What was returned as an array of floats, or a TypeError that says what came back."""
     problem = TypeError(f"fun returned {_described(returned)}; {wanted}")
     try:
-        array = np.asarray(returned)
-    except ValueError:
+        array = _reals.array(returned)
+    except TypeError:
         raise problem from None
-    # Exact fractions and the like are numbers; None within a list is not, though NumPy would make it NaN.
-    if array.dtype == object and all(isinstance(item, numbers.Real) for item in array.flat):
-        array = array.astype(np.float64)
+    except OverflowError:
+        raise _too_large(returned) from None
     if array.dtype.kind not in "fiub":
         raise problem
     return np.asarray(array, dtype=np.float64)
@@ -67,14 +77,15 @@ def _reals(returned: Any, wanted: str) -> NDArray[np.float64]:
 def as_value(returned: Any, x: Rows) -> float:
     """The float that ``fun`` returned for the point ``x``, or an error that says what came back."""
     if isinstance(returned, numbers.Real):
-        return float(returned)
+        try:
+            return float(returned)
+        except OverflowError:
+            raise _too_large(returned) from None
     wanted = f"at x = {shown(x.tolist())} it must return one real number"
-    array = _reals(returned, f"{wanted} (is a return missing?)" if returned is None else wanted)
+    array = _read(returned, f"{wanted} (is a return missing?)" if returned is None else wanted)
     # An array of one number is accepted, as in scipy.
     if array.size != 1:
-        message = (
-            f"fun returned {_described(returned)}; {wanted} (for many points at once set vectorized=True)"
-        )
+        message = f"fun returned {_described(returned)}; {wanted} (for many points at once set vectorized=True)"
         raise ValueError(message)
     return float(array.reshape(()))
 
@@ -83,7 +94,7 @@ def as_values(returned: Any, x: Rows) -> NDArray[np.float64]:
     """The values that a vectorised ``fun`` returned for the rows of ``x``, or an error that names them."""
     n, d = x.shape
     wanted = f"for points of shape ({n}, {d}) it must return {n} real numbers in an array of shape ({n},)"
-    array = _reals(returned, wanted)
+    array = _read(returned, wanted)
     if array.shape != (n,):
         raise ValueError(f"fun returned {_described(returned)}; {wanted}")
     # A copy, since the function may use its array again.

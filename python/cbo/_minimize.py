@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._evaluate_futures import Executor
+    from ._space import Seed
 
 _KEYWORDS = (
     "args",
@@ -46,7 +47,7 @@ def minimize(
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
     vectorized: bool = False,
     workers: int | Callable[..., Iterable[Any]] | Executor = 1,
     timeout: float | None = None,
@@ -85,8 +86,9 @@ def minimize(
         Number of particles of a swarm.
     max_evaluations : int, optional
         Stop before more evaluations than this are spent. (`options` have other limits.)
-    seed : int, optional
-        Seed of everything random. Without it one is drawn and given in the result.
+    seed : int, numpy.random.Generator or numpy.random.SeedSequence, optional
+        Seed of everything random. From a generator one is drawn, which moves it on; from a seed sequence always
+        the same. Without it one is drawn from the system. The result has it as a number.
     vectorized : bool, optional
         Whether `fun` takes all points of a step at once, shape (N, d), and returns an array of shape (N,).
         The method auto then hands out at least ``batch`` points at once, 32 if that is left out. The points
@@ -204,14 +206,14 @@ def minimize(
 
 
 def run_settings(
-    options: Any, particles: int | None, max_evaluations: int | None, seed: int | None
+    options: Any, particles: int | None, max_evaluations: int | None, seed: Seed | None
 ) -> dict[str, Any]:
     """The settings of a run, except where it takes place."""
     settings = checked(options, *_KEYWORDS)
     if particles is not None:
         settings["particles"] = particles
     settings["max_evaluations"] = max_evaluations
-    settings["seed"] = _space.fresh_seed() if seed is None else seed
+    settings["seed"] = _space.read_seed(seed)
     return settings
 
 

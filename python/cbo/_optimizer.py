@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _lib, _saved, _space
+from . import _lib, _reals, _saved, _space
 from ._minimize import run_settings
 from ._result import OptimizeResult, result_of
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import Options
+    from ._space import Seed
 
 
 class Optimizer:
@@ -63,7 +64,7 @@ class Optimizer:
         spread: ArrayLike | None = None,
         particles: int | None = None,
         max_evaluations: int | None = None,
-        seed: int | None = None,
+        seed: Seed | None = None,
         **options: Unpack[Options],
     ) -> None:
         settings = run_settings(options, particles, max_evaluations, seed)
@@ -136,7 +137,7 @@ class Optimizer:
         x : array of shape (n, d) or (d,)
             Points of the last `ask`, unchanged.
         f : array of shape (n,) or float
-            Their values; NaN for an evaluation that failed, infinity for an infeasible point.
+            Their values; NaN for an evaluation that failed (or masked), infinity for an infeasible point.
 
         Raises
         ------
@@ -161,7 +162,8 @@ class Optimizer:
 
     def _read(self, x: ArrayLike, f: ArrayLike) -> tuple[NDArray[Any], NDArray[np.float64]]:
         given = _space.numbers("x", x)
-        values = _space.numbers("f", f)
+        # What is masked has no value: a failed evaluation.
+        values = _space.numbers("f", _reals.array(f) if np.ma.is_masked(f) else f)
         if given.ndim == 1 and values.ndim == 0:
             given, values = given[None, :], values[None]
         if given.ndim != 2 or given.shape[1] != self._dim:
@@ -267,15 +269,23 @@ class Optimizer:
         dim, settings, arrays, error = _saved.unpack(data)
         optimizer = cls.__new__(cls)
         history = {key.removeprefix("history."): column for key, column in arrays.items() if "." in key}
+        damaged = ValueError(_saved.DAMAGED)
         try:
             run = _lib.Run.load(dim, settings, arrays["state"].tobytes())
         except (TypeError, KeyError):
-            raise ValueError("this is not a saved optimizer, or it is damaged") from None
+            raise damaged from None
+        # Files of version 1 have no checksum: what is used later is looked at now.
+        if history.keys() != run.result()["history"].keys() or "seed" not in settings:
+            raise damaged
         optimizer._begin(dim, settings, run, history)
         optimizer._error = error
         if "told" in arrays:
             optimizer._ask()
-            optimizer._values, optimizer._told = arrays["values"].copy(), arrays["told"].copy()
+            values, told = arrays["values"].copy(), arrays["told"].copy()
+            pairs = ((values, optimizer._values), (told, optimizer._told))
+            if any(one.dtype != other.dtype or one.shape != other.shape for one, other in pairs):
+                raise damaged
+            optimizer._values, optimizer._told = values, told
         return optimizer
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _reals
 from ._lib import Problem
 from ._method import is_auto, settle_method
 
 Array = NDArray[np.float64]
 
+Seed: TypeAlias = "int | np.random.Generator | np.random.SeedSequence"
+"""A whole number, or what gives one: a generator (which moves on by one draw) or a seed sequence (which does not)."""
+
 
 def numbers(name: str, value: Any) -> Array:
-    """The value as an array of floats, or a TypeError that says what it was."""
+    """The value as an array of floats, or an error that says what it was."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries: it must hold a number everywhere; fill them in")
     try:
-        array = np.asarray(value)
-        # Exact fractions and the like are numbers; None is not, though NumPy would make it NaN.
-        if array.dtype == object and not any(item is None for item in array.ravel()):
-            array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = _reals.array(value)
+    except TypeError:
         array = np.empty(0, dtype=object)
+    except OverflowError:
+        raise ValueError(f"{name} = {_reals.shown(value)}: a number is too large for a float") from None
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8 and array.dtype.kind == "f":
         what = (
-            f"an array of {array.dtype}" if array.dtype != object else f"{type(value).__name__} {value!r:.60}"
+            f"an array of {array.dtype}"
+            if array.dtype != object
+            else f"{type(value).__name__} {_reals.shown(value)}"
         )
         raise TypeError(f"{name} is {what}: it must hold real numbers")
     return np.asarray(array, dtype=np.float64)
@@ -36,6 +43,12 @@ def _pairs(bounds: Any, dim: int | None) -> Array:
         low, high = np.broadcast_arrays(
             *(np.atleast_1d(numbers("bounds", side)) for side in (bounds.lb, bounds.ub))
         )
+        if dim is None and len(low) == 1:
+            # The object does not tell one pair for all coordinates from the pair of the only one.
+            raise ValueError(
+                f"bounds = {_reals.shown(bounds)}: one pair for all coordinates does not say how many there are; "
+                f"give x0, or pairs: [({low[0]:g}, {high[0]:g})] * d"
+            )
         pairs: Array = np.stack([low, high], axis=-1)
         return np.repeat(pairs, dim, axis=0) if dim is not None and len(pairs) == 1 else pairs
     if not isinstance(bounds, np.ndarray):
@@ -162,8 +175,10 @@ def _check_memory(dim: int, settings: dict[str, Any]) -> None:
         return
     needed = particles * dim * (4 if settings.get("precision") == "f32" else 8)
     if needed > free:
+        # Whole numbers of Python have no limit, floats do.
+        size = f"{needed / 2**30:.1f} GiB" if needed < 2**100 else "far too much"
         raise MemoryError(
-            f"particles = {particles}: the swarm needs {needed / 2**30:.1f} GiB of memory, "
+            f"particles = {_reals.shown(particles)}: the swarm needs {size} of memory, "
             f"and {free / 2**30:.1f} GiB is free; use fewer, or precision='f32'"
         )
 
@@ -192,6 +207,17 @@ def _freeze(problem: Problem | None, settings: dict[str, Any], dim: int) -> None
     if point.shape != (dim,):
         raise ValueError(f"freeze has the shape {point.shape}: a point has {dim} coordinates")
     settings["freeze"] = np.ascontiguousarray(point)
+
+
+def read_seed(seed: Seed | None) -> Any:
+    """The seed as the engine takes it: a whole number, or whatever it will refuse."""
+    if seed is None:
+        return fresh_seed()
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**63))
+    if isinstance(seed, np.random.SeedSequence):
+        return int(seed.generate_state(1, np.uint64)[0]) >> 1
+    return seed
 
 
 def fresh_seed() -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import Options
+    from ._space import Seed
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +75,7 @@ def success_rate(
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     vectorized: bool = False,
     **options: Unpack[Options],
 ) -> SuccessRate:
@@ -89,7 +90,7 @@ def success_rate(
         As for `cbo.minimize`. The minimisers of a built-in problem are known, and its runs are spread over
         the threads.
     runs : int, optional
-        Number of runs; run r has the seed ``seed + r``.
+        Number of runs; run r has the seed ``seed + r``, where `seed` is as for `cbo.minimize`.
     tolerance : float, optional
         Distance, or difference of values, below which a run is a success.
     minimisers : array of shape (d,) or (n, d), optional
@@ -115,9 +116,10 @@ def success_rate(
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
+    first: int = _space.read_seed(seed)
     known = fun if isinstance(fun, _lib.Problem) else None
     if known is not None and minimisers is None and not args:
-        settings = run_settings(options, particles, max_evaluations, seed)
+        settings = run_settings(options, particles, max_evaluations, first)
         _space.settle(known, bounds, x0, spread, settings)
         raw = _lib.success_runs(known, settings, int(runs))
     else:
@@ -125,11 +127,11 @@ def success_rate(
             raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
         place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
         limits = dict(particles=particles, max_evaluations=max_evaluations)
-        raw = _runs(fun, int(runs), seed, minimisers, {**place, **limits, **options})
+        raw = _runs(fun, int(runs), first, minimisers, {**place, **limits, **options})
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
     successes = int(np.count_nonzero(found))
     return SuccessRate(
-        successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=seed
+        successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=first
     )
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _reals
+
 
 def _described(result: Any) -> str:
     if isinstance(result, np.ndarray):
         return f"an array of shape {result.shape} and dtype {result.dtype}"
     if result is None:
         return "None"
-    return f"{type(result).__name__} {result!r:.60}"
+    return f"{type(result).__name__} {_reals.shown(result)}"
 
 
 def _where(step: int, row: int | None) -> str:
@@ -33,12 +35,15 @@ def convert(result: Any, step: int, row: int | None, points: NDArray[Any]) -> fl
     TypeError
         If it is not made of real numbers.
     ValueError
-        If there are too many or too few of them.
+        If there are too many or too few of them, or one is too large.
     """
     if row is None:
         return _values(result, step, points)
     if isinstance(result, numbers.Real):
-        return float(result)
+        try:
+            return float(result)
+        except OverflowError:
+            raise _too_large(result, step, row) from None
     array = _real(result, step, row, "a function of one point returns a float")
     if array.size != 1:
         raise ValueError(
@@ -57,18 +62,22 @@ def _values(result: Any, step: int, points: NDArray[Any]) -> NDArray[np.float64]
     return np.ascontiguousarray(array)
 
 
+def _too_large(result: Any, step: int, row: int | None) -> ValueError:
+    return ValueError(
+        f"fun returned {_described(result)} {_where(step, row)}: too large for a float; "
+        "return infinity for a point that is infeasible"
+    )
+
+
 def _real(result: Any, step: int, row: int | None, right: str) -> NDArray[np.float64]:
-    """The result as an array of floats."""
+    """The result as an array of floats; a value that is masked is one that failed."""
     problem = TypeError(f"fun returned {_described(result)} {_where(step, row)}: {right}{_missing(result)}")
     try:
-        array = np.asarray(result)
-        if array.dtype == object and result is not None:
-            # Exact fractions and the like; None within a list is not a number, though NumPy makes it NaN.
-            if any(not isinstance(item, numbers.Real) for item in array.ravel()):
-                raise problem
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
+        array = _reals.array(result)
+    except TypeError:
         raise problem from None
+    except OverflowError:
+        raise _too_large(result, step, row) from None
     if array.dtype.kind not in "fiub":
         raise problem
     return array.astype(np.float64, copy=False)

@@ -31,7 +31,7 @@ from ._method import is_auto, settle_method
 from ._optimizer import Optimizer
 from ._options import checked
 from ._optuna_space import described, is_number, parameter
-from ._space import fresh_seed
+from ._space import Seed, fresh_seed, read_seed
 
 __all__ = ["CboSampler"]
 
@@ -92,13 +92,13 @@ class CboSampler(BaseSampler):  # type: ignore[misc,unused-ignore]
         self,
         *,
         particles: int | None = None,
-        seed: int | None = None,
+        seed: Seed | None = None,
         independent_sampler: BaseSampler | None = None,
         **options: Any,
     ) -> None:
         self._settings: dict[str, Any] = _settled(particles, options)
-        self._seed = seed
-        self._independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
+        self._seed: int | None = None if seed is None else read_seed(seed)
+        self._independent = RandomSampler(seed=self._seed) if independent_sampler is None else independent_sampler
         self._search_space = IntersectionSearchSpace()
         self._swarm: _Swarm | None = None
         self._lock = threading.Lock()

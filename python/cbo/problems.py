@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._lib import Problem, problem_names
+from ._space import Seed, read_seed
 
 __all__ = ["Family", "Problem", "names"]
 
@@ -51,7 +52,7 @@ class Family:
         `seed`.
     rotate : int or "random", optional
         Turns the function about its minimiser by the random matrix of this seed (or of `seed`).
-    seed : int, optional
+    seed : int, numpy.random.Generator or numpy.random.SeedSequence, optional
         Seed of what is random.
     **parameters : float
         Numbers in the formula, such as ``amplitude`` of rastrigin or ``condition`` of ellipsoid.
@@ -72,11 +73,11 @@ class Family:
         *,
         shift: float | Sequence[float] | NDArray[np.float64] | Literal["random"] | None = None,
         rotate: int | Literal["random"] | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         **parameters: float,
     ) -> Problem:
         """The problem in `dim` dimensions."""
-        return Problem(self.name, dim, shift=shift, rotate=rotate, seed=seed, **parameters)
+        return Problem(self.name, dim, shift=shift, rotate=rotate, seed=read_seed(seed), **parameters)
 
     def __repr__(self) -> str:
         return f"<cbo function: {self.name}>"

@@ -2,7 +2,7 @@
 
 use crate::settings::Number;
 use crate::view::{self, Keeper};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
 use std::time::{Duration, Instant};
@@ -148,6 +148,10 @@ fn read<T: Number>(result: &Bound<'_, PyAny>, out: &mut [T]) -> bool {
             *to = T::from_f64(from.to_f64());
         }
         true
+    }
+    // Plain arrays only: others, masked ones for example, may mean something else by the numbers in them.
+    if !result.is_exact_instance_of::<PyUntypedArray>() {
+        return false;
     }
     if let Ok(array) = result.cast::<PyArray1<f64>>() {
         return copied(array, out);

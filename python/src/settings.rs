@@ -3,7 +3,7 @@
 use crate::errors;
 use cbo::{CboConfig, Coordinates, InitialLaw, Plan, Reduction, TextError};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 use std::str::FromStr;
@@ -45,11 +45,16 @@ fn is_text(value: &Bound<'_, PyAny>) -> bool {
 
 /// Any number of Python or NumPy, but not a string or a boolean.
 pub fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    let plain = !is_text(value) && !value.is_instance_of::<PyBool>();
-    if plain && let Ok(number) = value.extract() {
-        return Ok(number);
+    if is_text(value) || value.is_instance_of::<PyBool>() {
+        return wrong_type(field, value, "must be a number");
     }
-    wrong_type(field, value, "must be a number")
+    match value.extract() {
+        Ok(number) => Ok(number),
+        Err(e) if e.is_instance_of::<PyOverflowError>(value.py()) => {
+            wrong_value(field, value, "is too large for a float")
+        }
+        Err(_) => wrong_type(field, value, "must be a number"),
+    }
 }
 
 /// A whole number, or a float that is one: `1e6`.
@@ -61,6 +66,7 @@ pub fn count(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     match number(field, value) {
         Ok(whole) if whole >= 0.0 && whole.fract() == 0.0 && whole <= 9_007_199_254_740_992.0 => Ok(whole as u64),
         Ok(_) => wrong_value(field, value, REMEDY),
+        Err(e) if e.is_instance_of::<PyValueError>(value.py()) => wrong_value(field, value, "is too large"),
         Err(_) => wrong_type(field, value, REMEDY),
     }
 }
@@ -92,8 +98,10 @@ fn text_or_number<T: FromStr<Err = TextError>>(field: &str, value: &Bound<'_, Py
     if is_text(value) {
         return text(field, value);
     }
-    let Ok(number) = number(field, value) else {
-        return wrong_type(field, value, "must be a number or a text such as 'geometric:1,0.99'");
+    let number = match number(field, value) {
+        Ok(number) => number,
+        Err(e) if e.is_instance_of::<PyValueError>(value.py()) => return Err(e),
+        Err(_) => return wrong_type(field, value, "must be a number or a text such as 'geometric:1,0.99'"),
     };
     // `{:?}` keeps all digits.
     format!("{number:?}").parse().or_else(|error: TextError| wrong_value(field, value, &error.to_string()))

@@ -2,7 +2,7 @@
 
 use crate::config_file::Origins;
 use crate::error::CliError;
-use crate::files::write_whole;
+use crate::files::{write_own, write_whole};
 use crate::numbers::{Number, grouped, short};
 use crate::plot::{self, Format};
 use crate::text;
@@ -36,18 +36,21 @@ pub fn begin(problem: &Problem, config: &CboConfig, origins: &Origins) -> Result
     })
 }
 
-/// Writes the files of a certificate to `folder` and sums it up; `None` if the run ended before its first step.
-pub fn write(
-    certificate: &Certificate,
-    problem: &Problem,
-    folder: &Path,
-) -> Result<Option<CertificateResult>, CliError> {
-    let Some(summary) = certificate.summary() else { return Ok(None) };
+/// A certificate in short, with the files that [`write`] gives it in `folder`; `None` if the run ended before its first step.
+pub fn sum_up(certificate: &Certificate, folder: &Path) -> Option<CertificateResult> {
+    certificate.summary().map(|summary| CertificateResult::new(certificate, &summary, &files(folder)))
+}
+
+/// Writes the files of a certificate to `folder`, which may be that of the run.
+pub fn write(certificate: &Certificate, problem: &Problem, folder: &Path, is_of_run: bool) -> Result<(), CliError> {
+    if certificate.summary().is_none() {
+        return Ok(());
+    }
+    let write = if is_of_run { write_own } else { write_whole };
     let files = files(folder);
-    write_whole(&files[0], csv(certificate.records()).as_bytes())?;
-    write_whole(&files[1], &plot::certificate::overview(problem, certificate, Format::Svg)?)?;
-    write_whole(&files[2], &plot::certificate::overview(problem, certificate, Format::Png)?)?;
-    Ok(Some(CertificateResult::new(certificate, &summary, &files)))
+    write(&files[0], csv(certificate.records()).as_bytes())?;
+    write(&files[1], &plot::certificate::overview(problem, certificate, Format::Svg)?)?;
+    write(&files[2], &plot::certificate::overview(problem, certificate, Format::Png)?)
 }
 
 /// The records as CSV, one line per step; what does not apply is an empty cell.

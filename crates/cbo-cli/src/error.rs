@@ -17,7 +17,7 @@ pub enum CliError {
     Clap(clap::Error),
     /// Nobody reads the output any more: no message is needed.
     ClosedOutput,
-    /// Ctrl-C or SIGTERM, with the result already printed: exit code 130 or 143.
+    /// Ctrl-C, SIGTERM or SIGHUP, with all already said: exit code 130, 143 or 129.
     Interrupted,
 }
 

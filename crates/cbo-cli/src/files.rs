@@ -1,29 +1,39 @@
-//! Output files: checked before a run, written whole or not at all.
+//! Output files: checked before a run, written whole or not at all, and never in the place of something else.
+
+pub mod place;
+pub mod uses;
 
 use crate::error::CliError;
 pub use cbo_runs::files::names;
-use cbo_runs::files::{self, folder, temporary};
-use std::fs::{self, File};
+use cbo_runs::files::{self, create_new, temporary};
+use place::Place;
+use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Makes `path` hold `contents`, whole or not at all.
+fn failed(path: &Path) -> impl Fn(io::Error) -> CliError + '_ {
+    move |e| CliError::Failed(format!("cannot write {}: {e}", path.display()))
+}
+
+/// Makes what `path` leads to hold `contents`, whole or not at all; devices and pipes are written to as they are.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
-    files::write_whole(path, contents).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
+    Place::of(path).and_then(|place| place.write(contents)).map_err(failed(path))
+}
+
+/// The same for a file of a run folder, where no link is followed.
+pub fn write_own(path: &Path, contents: &[u8]) -> Result<(), CliError> {
+    files::write_whole(path, contents).map_err(failed(path))
 }
 
 /// Finds out before a run whether `path` can be written after it.
 pub fn check_file(path: &Path) -> Result<(), CliError> {
-    // A rename would replace a device such as /dev/stdout, not write to it.
-    if path.exists() && !path.is_file() {
-        return Err(CliError::unwritable(path, &io::Error::other("it exists and is not a file")));
-    }
-    check_inside(folder(path)).map_err(|e| CliError::unwritable(path, &e))
+    Place::of(path).and_then(|place| place.check()).map_err(|e| CliError::unwritable(path, &e))
 }
 
-fn check_inside(folder: &Path) -> io::Result<()> {
-    let probe = temporary(&folder.join("probe"));
-    File::create(&probe)?;
+/// Whether a file can be written in the place of `path`.
+fn probe(path: &Path) -> io::Result<()> {
+    let probe = temporary(path);
+    create_new(&probe)?;
     fs::remove_file(&probe)
 }
 
@@ -42,7 +52,7 @@ pub fn check_folder(path: &Path, what: &str, is_ours: fn(&[String]) -> bool) -> 
     } else {
         fs::create_dir_all(path).map_err(unwritable)?;
     }
-    check_inside(path).map_err(unwritable)
+    probe(&path.join("probe")).map_err(unwritable)
 }
 
 #[cfg(test)]

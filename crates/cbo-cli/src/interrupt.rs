@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM: the first ends the run with the best point so far, the second ends the program.
+//! Ctrl-C, SIGTERM and SIGHUP: the first ends the run with the best point so far, the second ends the program.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// SIGINT, the signal of Ctrl-C.
@@ -19,14 +19,19 @@ const ECHO: Duration = Duration::from_millis(100);
 /// What to say about a signal; nothing if it is not set.
 static WORDS: OnceLock<&'static str> = OnceLock::new();
 
-/// Listens for signals from now on: SIGINT (Ctrl-C) and SIGTERM.
+/// Whether a second signal is ending the program.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Listens for signals from now on: SIGINT (Ctrl-C), SIGTERM, and SIGHUP unless it is ignored, as `nohup` wants it.
 pub fn listen() {
     // Where signals cannot be caught, they simply end the program.
     #[cfg(unix)]
-    if let Ok(mut signals) =
-        signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])
     {
-        std::thread::spawn(move || signals.forever().for_each(|signal| arrived(signal as u8)));
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let hangup = (!cbo_runs::signals::is_ignored(SIGHUP)).then_some(SIGHUP);
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
+            std::thread::spawn(move || signals.forever().for_each(|signal| arrived(signal as u8)));
+        }
     }
     #[cfg(not(unix))]
     let _ = ctrlc::set_handler(|| arrived(CTRL_C));
@@ -50,6 +55,8 @@ fn arrived(signal: u8) {
         if since < ECHO {
             return;
         }
+        // Before the workers are ended: the run, which then fails, must not end the program with a code of its own.
+        ENDING.store(true, Ordering::SeqCst);
         cbo_runs::external::kill_all();
         std::process::exit(128 + i32::from(signal));
     }
@@ -63,7 +70,14 @@ pub fn requested() -> bool {
     SIGNAL.load(Ordering::Relaxed) != 0
 }
 
-/// The exit code of a program that was asked to end: 130 after Ctrl-C, 143 after SIGTERM.
+/// Leaves the end of the program to a second signal, if one has come.
+pub fn give_way() {
+    while ENDING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
+
+/// The exit code of a program that was asked to end: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 pub fn code() -> u8 {
     match SIGNAL.load(Ordering::Relaxed) {
         0 => 128 + CTRL_C,

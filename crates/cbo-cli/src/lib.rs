@@ -33,6 +33,7 @@ pub mod success;
 pub mod text;
 pub mod theory;
 pub mod values;
+pub mod waits;
 
 use cbo::simd;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -55,7 +56,7 @@ Examples:
   cbo mnist fetch
   cbo help minimize
 
-Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C, 143 by SIGTERM.";
+Exit codes: 0 success, 1 failure, 2 usage error, 130 ended by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.";
 
 const ABOUT: &str = "Consensus-based optimization: a swarm of particles agrees on where the global minimum is";
 
@@ -132,6 +133,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Man(args) => shell::man(&args),
         }
     });
+    interrupt::give_way();
     match outcome {
         Ok(()) => 0,
         Err(error) => {

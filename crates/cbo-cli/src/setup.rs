@@ -2,13 +2,16 @@
 
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
+use crate::minimize::eprintln_quietly;
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
 use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
+use crate::waits;
 use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Plan};
-use cbo_problems::{Problem, ProblemError, Shift};
+use cbo_problems::{Problem, ProblemBuilder, ProblemError, Shift};
 use std::path::Path;
+use std::sync::Arc;
 
 /// No machine has more threads than this, and asking the system for them may end badly.
 const MOST_THREADS: usize = 1024;
@@ -63,6 +66,16 @@ impl ProblemSpec {
 
     /// The problem for a run with this seed.
     pub fn build(&self, seed: u64) -> Result<Problem, ProblemError> {
+        self.builder(seed).build()
+    }
+
+    /// The same, for a run that is to begin: says what takes long, and ends it at the first signal ([`ProblemError::Stopped`]).
+    pub fn build_for_run(&self, seed: u64) -> Result<Problem, ProblemError> {
+        let what = || format!("making the rotation of {} in {} dimensions", self.name, self.dim);
+        self.builder(seed).build_watched(&mut waits::watch(what))
+    }
+
+    fn builder(&self, seed: u64) -> ProblemBuilder {
         let mut builder = Problem::builder(self.name).dim(self.dim);
         for (name, value) in [("amplitude", self.amplitude), ("condition", self.condition)] {
             if let Some(value) = value {
@@ -80,7 +93,6 @@ impl ProblemSpec {
             Some(RotateSpec::Random) => builder.rotate(seed),
             Some(RotateSpec::Seed(seed)) => builder.rotate(seed),
         }
-        .build()
     }
 }
 
@@ -89,6 +101,8 @@ impl ProblemSpec {
 pub struct Setup {
     /// The problem.
     pub problem: ProblemSpec,
+    /// The same, built for the seed of the settings.
+    pub built: Arc<Problem>,
     /// The settings, checked.
     pub plan: Plan,
     /// The precision.
@@ -103,7 +117,10 @@ impl Setup {
         let problem = ProblemSpec::new(&options.problem, origins)?;
         let precision = options.precision.unwrap_or_default();
         let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
-        let built = problem.build(config.seed).map_err(|e| origins.blame(field_of(&e), &told(&e)))?;
+        let built = problem.build_for_run(config.seed).map_err(|e| match e {
+            ProblemError::Stopped { .. } => ended_before(),
+            e => origins.blame(field_of(&e), &told(&e)),
+        })?;
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
         let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
@@ -123,7 +140,7 @@ impl Setup {
             config.freeze = built.minimisers().first().cloned();
         }
         let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
-        Ok(Self { problem, plan, precision, freeze_at_minimiser })
+        Ok(Self { problem, built: Arc::new(built), plan, precision, freeze_at_minimiser })
     }
 
     /// The settings of a run on `problem` with this seed.
@@ -167,6 +184,12 @@ pub fn settings(
     let field = if particles.is_some() { "particles" } else { "dim" };
     check_memory(particles, dim, rotated, precision).map_err(|e| origins.blame(field, &e))?;
     Ok((config, points))
+}
+
+/// A signal that came before there was anything to tell.
+pub fn ended_before() -> CliError {
+    eprintln_quietly("error: ended by a signal before the run began");
+    CliError::Interrupted
 }
 
 /// The key that an error about a problem belongs to.

@@ -8,10 +8,10 @@ use crate::options::RunOptions;
 use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
-use crate::{interrupt, progress};
+use crate::{interrupt, progress, waits};
 use cbo::{CboConfig, Objective, Scalar};
 use cbo_lab::success::{Rate, median, outcome};
-use cbo_problems::Problem;
+use cbo_problems::{Problem, ProblemError};
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -101,6 +101,7 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
         return Err(origins.blame("tolerance", &message));
     }
     let mut options = args.run.clone();
+    waits::be_quiet(options.quiet());
     let note = options.settle_method(None, origins)?;
     let setup = Setup::new(&options, origins)?;
     if !options.quiet() {
@@ -161,8 +162,9 @@ fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64) -> Option<Result
 where
     Problem: Objective<T>,
 {
-    let problem = match setup.problem.build(seed) {
+    let problem = match setup.problem.build_for_run(seed) {
         Ok(problem) => problem,
+        Err(ProblemError::Stopped { .. }) => return None,
         Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };

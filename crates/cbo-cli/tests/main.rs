@@ -18,6 +18,8 @@ mod meanfield;
 mod mnist;
 mod mnist_fetch;
 mod mnist_resume;
+#[cfg(unix)]
+mod outputs;
 mod paper;
 mod pictures;
 mod results;

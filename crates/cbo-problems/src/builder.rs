@@ -7,6 +7,7 @@ use crate::problem::Problem;
 use crate::rotation::Rotation;
 use crate::transform::{Shift, Transform};
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// Chooses dimension, parameters, shift and rotation of a [`Problem`]; [`build`](Self::build) checks them.
 #[derive(Clone)]
@@ -52,6 +53,12 @@ impl ProblemBuilder {
 
     /// The problem, or what is wrong with it.
     pub fn build(self) -> Result<Problem, ProblemError> {
+        self.build_watched(&mut || ControlFlow::Continue(()))
+    }
+
+    /// The same, where that may take long: a rotation takes a time that grows with the cube of the dimension. `watch` is asked again
+    /// and again while it is made; when it breaks off, the building ends with [`ProblemError::Stopped`].
+    pub fn build_watched(self, watch: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Problem, ProblemError> {
         let entry = self.entry?;
         let info = entry.info;
         let dim = match self.dim.or(info.default_dim()) {
@@ -70,8 +77,9 @@ impl ProblemBuilder {
             None => original.clone(),
         };
         let description = describe(&info, &values, self.shift.as_ref(), self.rotation);
-        let transform = (self.shift.is_some() || self.rotation.is_some())
-            .then(|| Transform::new(original, moved, self.rotation.map(|seed| Rotation::random(dim, seed))));
+        let stopped = ProblemError::Stopped { function: info.name };
+        let turned = self.rotation.map(|seed| Rotation::watched(dim, seed, watch).ok_or(stopped)).transpose()?;
+        let transform = (self.shift.is_some() || turned.is_some()).then(|| Transform::new(original, moved, turned));
         if let Some(transform) = &transform {
             minimisers.iter_mut().for_each(|m| *m = transform.image_of(m));
         }

@@ -88,6 +88,12 @@ pub enum ProblemError {
         /// The largest.
         most: f64,
     },
+    /// Whoever watched the building did not want it any more.
+    #[error("building {function} was stopped")]
+    Stopped {
+        /// The function.
+        function: &'static str,
+    },
 }
 
 fn wrong_dim(function: &str, dim: usize, dims: Dims) -> String {

@@ -1,6 +1,7 @@
 //! Random rotations: orthogonal matrices from the Haar measure, by Householder QR of a matrix of normals.
 
 use cbo::noise::{Noise, Stream, padded, scratch_len};
+use std::ops::ControlFlow;
 
 /// The step of the noise that rotations use; shifts use another.
 const STEP: u64 = 1;
@@ -19,11 +20,17 @@ pub struct Rotation {
 impl Rotation {
     /// The rotation of `dim` dimensions that belongs to `seed`.
     pub fn random(dim: usize, seed: u64) -> Self {
+        let whole = Self::watched(dim, seed, &mut || ControlFlow::Continue(()));
+        whole.unwrap_or_else(|| unreachable!("nobody breaks off"))
+    }
+
+    /// The same; nothing if `watch`, which is asked before each column, breaks off.
+    pub(crate) fn watched(dim: usize, seed: u64, watch: &mut dyn FnMut() -> ControlFlow<()>) -> Option<Self> {
         let mut normals = vec![0.0; scratch_len(dim, dim)];
         Noise::new(seed, Stream::Problem, STEP).fill_normals(0, dim, dim, &mut normals);
         // Stored by columns, each reflector then works on contiguous numbers; the transpose of normals is normal too.
         let columns = normals.chunks_exact(padded(dim)).take(dim).map(|column| column[..dim].to_vec()).collect();
-        Self { dim, entries: orthogonal_factor(columns) }
+        Some(Self { dim, entries: orthogonal_factor(columns, watch)? })
     }
 
     /// Number of dimensions.
@@ -51,12 +58,15 @@ impl Rotation {
     }
 }
 
-/// Q of the matrix with these columns, the diagonal of R made positive; row-major.
-fn orthogonal_factor(mut columns: Vec<Vec<f64>>) -> Vec<f64> {
+/// Q of the matrix with these columns, the diagonal of R made positive; row-major. Nothing if `watch` breaks off.
+fn orthogonal_factor(mut columns: Vec<Vec<f64>>, watch: &mut dyn FnMut() -> ControlFlow<()>) -> Option<Vec<f64>> {
     let dim = columns.len();
     let mut signs = vec![1.0; dim];
     // Afterwards column k holds, from place k on, the unit normal of the k-th reflector I - 2 v v^T.
     for k in 0..dim {
+        if watch().is_break() {
+            return None;
+        }
         let (done, rest) = columns.split_at_mut(k + 1);
         let normal = &mut done[k][k..];
         let length = dot(normal, normal).sqrt();
@@ -71,6 +81,9 @@ fn orthogonal_factor(mut columns: Vec<Vec<f64>>) -> Vec<f64> {
     }
     let mut entries = vec![0.0; dim * dim];
     for j in 0..dim {
+        if watch().is_break() {
+            return None;
+        }
         // Column j of Q: the reflectors applied, last first, to the unit vector e_j, and the sign of R's diagonal.
         let mut column = vec![0.0; dim];
         column[j] = signs[j];
@@ -81,7 +94,7 @@ fn orthogonal_factor(mut columns: Vec<Vec<f64>>) -> Vec<f64> {
             entries[i * dim + j] = *v;
         }
     }
-    entries
+    Some(entries)
 }
 
 /// Reflects `vector` at the plane with this unit normal.

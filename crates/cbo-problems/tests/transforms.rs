@@ -3,8 +3,9 @@
 use crate::samples;
 use cbo::simd::available;
 use cbo::{Objective, Rows, StepContext};
-use cbo_problems::{Problem, Rotation, Shift, all};
+use cbo_problems::{Problem, ProblemError, Rotation, Shift, all};
 use proptest::prelude::*;
+use std::ops::ControlFlow;
 
 #[test]
 fn rotations_are_orthogonal() {
@@ -24,6 +25,26 @@ fn rotations_are_orthogonal() {
 
 /// Under the Haar measure of O(d) an entry has mean 0 and mean square 1/d, the trace has mean 0 and mean square 1, and
 /// half of the matrices are reflections. Without the correction of signs the first mean would be far from 0.
+#[test]
+fn whoever_watches_can_stop_the_building() {
+    let builder = || Problem::builder("sphere").dim(9).rotate(3);
+    let mut asked = 0;
+    let whole = builder().build_watched(&mut || {
+        asked += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!(whole.unwrap().rotation(), builder().build().unwrap().rotation());
+    for stop in 1..=asked {
+        let mut left = stop;
+        let stopped = builder().build_watched(&mut || {
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(stopped.unwrap_err(), ProblemError::Stopped { function: "sphere" });
+    }
+    assert!(asked >= 9, "{asked}");
+}
+
 #[test]
 fn rotations_are_uniform() {
     let (dim, count) = (3, 4000);

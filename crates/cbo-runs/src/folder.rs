@@ -1,8 +1,13 @@
 //! A run folder: whose it is, what happened in it, and how far the run is.
 
+mod error;
+
+pub use error::FolderError;
+
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, write_keeping, write_whole};
 use crate::timestamp::timestamp;
+use error::{fault, unreadable};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -21,6 +26,8 @@ const DAMAGED: &str = "checkpoint.damaged.cbo";
 const DAMAGED_PREVIOUS: &str = "checkpoint.previous.damaged.cbo";
 /// The evaluations of an external objective.
 pub const EVALUATIONS: &str = "evaluations.sqlite";
+/// Initial points that were given.
+pub const POINTS: &str = "points.csv";
 /// What happened, and when.
 pub const LOG: &str = "log.txt";
 /// Held by the process that uses the folder.
@@ -28,89 +35,13 @@ const LOCK: &str = "lock";
 /// How often, and after how long, a lock that is held is asked for again.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(20);
+/// What a run reads or adds to; no link may be in their place.
+const OPENED: [&str; 9] =
+    [LOCK, LOG, CONFIG, CHECKPOINT, PREVIOUS, EVALUATIONS, "evaluations.sqlite-wal", "evaluations.sqlite-shm", POINTS];
 /// One of these, beside the settings, makes a folder a run folder.
 const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
 /// The beginning of the names of folders that hold a replaced run.
 const REPLACED: &str = "replaced-";
-
-/// Why a folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// There is nothing.
-    #[error("there is no folder {}", .0.display())]
-    Missing(PathBuf),
-    /// There is something else.
-    #[error("{} is not a run folder, with {CONFIG} and {LOG}", .0.display())]
-    NotARun(PathBuf),
-    /// There is a run already.
-    #[error("{} already holds a run", .0.display())]
-    Occupied(PathBuf),
-    /// There is something else, which is not ours to replace.
-    #[error("folder = {}: holds {names} and is not a run folder; choose an empty or a new folder", .folder.display())]
-    Foreign {
-        /// The folder.
-        folder: PathBuf,
-        /// Some of what is in it.
-        names: String,
-    },
-    /// Another process is at work there.
-    #[error("{} is in use by another cbo{holder}; wait until it is done, or choose another folder", .folder.display())]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-        /// Which one, as far as known.
-        holder: String,
-    },
-    /// No checkpoint can be read.
-    #[error("{} has no checkpoint to resume from{}", .folder.display(), if .why.is_empty() { String::new() } else { format!(" ({why})") })]
-    NoCheckpoint {
-        /// The folder.
-        folder: PathBuf,
-        /// What is wrong with those that are there; empty if there are none.
-        why: String,
-    },
-    /// Written by a later cbo.
-    #[error("{} cannot be used: {error}", .path.display())]
-    Newer {
-        /// The checkpoint.
-        path: PathBuf,
-        /// What is known about it.
-        error: CheckpointError,
-    },
-    /// Files cannot be read.
-    #[error("cannot read {}: {error}", .path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Files cannot be written.
-    #[error("cannot write {}: {error}; {}", .path.display(), remedy(.error))]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-}
-
-/// What a user can do about a file or folder.
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => "choose a place that can be written to",
-        _ => "check it, or choose another place",
-    }
-}
-
-fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |error| FolderError::Io { path: path.to_path_buf(), error }
-}
-
-fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
-    move |error| FolderError::Unreadable { path: path.to_path_buf(), error }
-}
 
 /// A folder that is ours for as long as this lives: nobody else can use it meanwhile.
 #[derive(Debug)]
@@ -124,6 +55,7 @@ impl Folder {
     /// A folder for a new run, created if needed. A run that is already there is replaced only if `replace` is set.
     pub fn create(path: &Path, replace: bool) -> Result<Self, FolderError> {
         fs::create_dir_all(path).map_err(fault(path))?;
+        refuse_links(path)?;
         let has = |names: &[String], wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
         let occupied = |names: &[String]| has(names, &[CONFIG]) && has(names, &MARKS);
         let names = files::names(path).map_err(unreadable(path))?;
@@ -156,8 +88,9 @@ impl Folder {
 
     fn lock(path: &Path) -> Result<Self, FolderError> {
         let file = path.join(LOCK);
-        let mut lock =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(fault(path))?;
+        let mut how = OpenOptions::new();
+        how.read(true).write(true).create(true).truncate(false);
+        let mut lock = files::open_own(&file, &mut how).map_err(fault(&file))?;
         let mut locked = lock.try_lock();
         for _ in 0..LOOKS {
             if !matches!(locked, Err(TryLockError::WouldBlock)) {
@@ -227,8 +160,8 @@ impl Folder {
 
     /// Adds a line to the log, with the time. A log that cannot be written stops nothing.
     pub fn log(&self, line: &str) {
-        let open = OpenOptions::new().create(true).append(true).open(self.file(LOG));
-        let _ = open.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
+        let log = files::open_own(&self.file(LOG), OpenOptions::new().create(true).append(true));
+        let _ = log.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
     }
 
     /// Removes what a program left behind when it was killed while writing.
@@ -260,9 +193,20 @@ impl Folder {
     }
 }
 
+/// Whether a run uses a file or folder of this name in its folder.
+pub fn is_own(name: &str) -> bool {
+    OPENED.contains(&name) || [DAMAGED, DAMAGED_PREVIOUS].contains(&name) || is_ours(name)
+}
+
 /// Whether a file of this name may be in a folder that does not hold a run yet.
 fn is_ours(name: &str) -> bool {
     [LOCK, LOG].contains(&name) || name.starts_with(REPLACED) || files::is_temporary(name)
+}
+
+/// Refuses a folder in which a link is in the place of a file that a run opens.
+fn refuse_links(path: &Path) -> Result<(), FolderError> {
+    let link = OPENED.iter().map(|name| path.join(name)).find(|file| files::is_link(file));
+    link.map_or(Ok(()), |link| Err(FolderError::Link(link)))
 }
 
 /// Checks that this is a run folder.
@@ -270,6 +214,7 @@ fn is_run(path: &Path) -> Result<(), FolderError> {
     if !path.exists() {
         return Err(FolderError::Missing(path.into()));
     }
+    refuse_links(path)?;
     // Many programs have a file of that name.
     if !path.join(CONFIG).is_file() || !MARKS.iter().any(|mark| path.join(mark).is_file()) {
         return Err(FolderError::NotARun(path.into()));
@@ -282,14 +227,10 @@ fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
     let mut faults = Vec::new();
     for name in [CHECKPOINT, PREVIOUS] {
         let path = folder.join(name);
-        let bytes = match fs::metadata(&path) {
+        let bytes = match files::read_own(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // A pipe, for example, would keep whoever reads it waiting.
-            Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
-            Ok(_) => fs::read(&path),
-            Err(e) => Err(e),
+            read => read.map_err(unreadable(&path))?,
         };
-        let bytes = bytes.map_err(unreadable(&path))?;
         match Checkpoint::from_bytes(&bytes) {
             Ok(checkpoint) => return Ok((checkpoint, faults.pop())),
             // An older state would be a step back that nobody asked for.
@@ -339,7 +280,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     let lock = path.join(LOCK);
     // Checked with a shared lock, which two readers can have at once.
     let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    let running = lock.is_file() && File::open(&lock).is_ok_and(held);
+    let running = files::open_own(&lock, OpenOptions::new().read(true)).is_ok_and(held);
     let running = running.then(|| holder(&lock).unwrap_or(0));
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
     match newest(path) {
@@ -354,7 +295,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
 
 /// The process that wrote the lock.
 fn holder(lock: &Path) -> Option<u32> {
-    fs::read_to_string(lock).ok()?.trim().parse().ok()
+    String::from_utf8(files::read_own(lock).ok()?).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -402,6 +343,32 @@ mod tests {
         for force in [false, true] {
             let error = Folder::create(place.path(), force).expect_err("not ours").to_string();
             assert!(error.contains("thesis.tex"), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_file_is_opened_through_a_link() {
+        let place = tempfile::tempdir().expect("a folder");
+        let mine = place.path().join("mine");
+        for name in OPENED {
+            let path = place.path().join(format!("run-{name}"));
+            let folder = Folder::create(&path, false).expect("ours");
+            folder.write(CONFIG, b"").and_then(|()| folder.save(&at(1))).expect("written");
+            folder.log("begun");
+            drop(folder);
+            let _ = fs::remove_file(path.join(name));
+            std::os::unix::fs::symlink(&mine, path.join(name)).expect("a link");
+            for error in [
+                Folder::open(&path).map(drop),
+                Folder::create(&path, false).map(drop),
+                Folder::create(&path, true).map(drop),
+                look(&path).map(drop),
+            ] {
+                let error = error.expect_err("a link").to_string();
+                assert!(error.contains(name) && error.contains("symbolic link"), "{error}");
+            }
+            assert!(!mine.exists(), "{name}");
         }
     }
 

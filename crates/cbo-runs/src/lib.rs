@@ -8,6 +8,7 @@
 //! - [`keeper`]: checkpoints at regular times.
 //! - [`timestamp`]: times as text.
 //! - [`files`]: files that appear whole or not at all.
+//! - [`signals`]: what this process does with them.
 
 pub mod checkpoint;
 pub mod evaluations;
@@ -15,5 +16,6 @@ pub mod external;
 pub mod files;
 pub mod folder;
 pub mod keeper;
+pub mod signals;
 pub mod store;
 pub mod timestamp;

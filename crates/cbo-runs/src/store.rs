@@ -7,10 +7,12 @@
 //! The file is in WAL mode with `synchronous=FULL`: what is committed survives a killed process and a power cut.
 
 mod file;
+mod patience;
 mod point;
 mod read;
 mod writer;
 
+pub use patience::Patience;
 pub use read::{Reading, Row, Summary, read};
 
 use crate::external::{Attempt, Outcome};
@@ -155,10 +157,16 @@ impl Store {
     /// Opens the store, or creates it. A file that is something else, damaged, or of a newer version is an error and stays
     /// as it is.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::begin(path, file::open_for_writing(path)?)
+        Self::open_with(path, Patience::default())
     }
 
-    fn begin(path: &Path, connection: rusqlite::Connection) -> Result<Self, StoreError> {
+    /// The same, waiting in this way for another program that has the file locked. A store whose process is asked to end meanwhile
+    /// gives up: what it could not write is lost, and [`StoreError::Locked`] says so.
+    pub fn open_with(path: &Path, patience: Patience) -> Result<Self, StoreError> {
+        Self::begin(path, file::open_for_writing(path, patience)?, patience)
+    }
+
+    fn begin(path: &Path, connection: rusqlite::Connection, patience: Patience) -> Result<Self, StoreError> {
         let mut memory = Memory::default();
         read::each(&connection, path, &mut |row| {
             memory.learn(point::digest(&row.point), row.attempt, &row.outcome, row.seconds);
@@ -166,7 +174,7 @@ impl Store {
         })?;
         let (queue, messages) = mpsc::sync_channel(QUEUE);
         let failure = Arc::new(OnceLock::new());
-        let writer = writer::Writer { connection, path: path.into(), messages, failure: failure.clone() };
+        let writer = writer::Writer { connection, path: path.into(), messages, failure: failure.clone(), patience };
         let thread = std::thread::Builder::new().name("cbo-store".into()).spawn(move || writer.run());
         let other = |e: std::io::Error| StoreError::Other { path: path.into(), reason: format!("no thread: {e}") };
         let writer = Some(thread.map_err(other)?);
@@ -272,9 +280,9 @@ mod tests {
     fn a_full_disk_is_told_and_what_was_there_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("evaluations.sqlite");
-        let connection = file::open_for_writing(&path).expect("a store");
+        let connection = file::open_for_writing(&path, Patience::default()).expect("a store");
         connection.pragma_update(None, "max_page_count", 40).expect("a limit");
-        let store = Store::begin(&path, connection).expect("a store");
+        let store = Store::begin(&path, connection, Patience::default()).expect("a store");
         let (mut safe, mut told) = (0, None);
         for k in 0..2000 {
             let result = store.put(&[f64::from(k); 20], &attempt(Outcome::Value(1.0), 1)).and_then(|()| store.flush());

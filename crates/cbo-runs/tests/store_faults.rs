@@ -1,12 +1,13 @@
 //! The store when things go wrong, with real files and real processes: nothing is lost, other files are not touched.
 
 use cbo_runs::external::{Attempt, Outcome};
-use cbo_runs::store::{Store, read};
+use cbo_runs::store::{Patience, Store, StoreError, read};
 use rusqlite::Connection;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -276,4 +277,49 @@ fn a_store_in_a_read_only_folder_can_be_read() {
         let message = opened.expect_err("read-only").to_string();
         assert!(message.contains("permissions"), "{message}");
     }
+}
+
+/// Whether the process of the next test is asked to end, and whether it was told what is waited for.
+static ENDING: AtomicBool = AtomicBool::new(false);
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn a_locked_file_is_told_of_and_given_up_when_the_process_ends() {
+    let (_folder, path) = place();
+    let patience = Patience {
+        ending: || ENDING.load(Ordering::SeqCst),
+        // The signal comes when somebody has read what takes so long.
+        waiting: |path| {
+            assert!(path.ends_with("evaluations.sqlite"));
+            TOLD.store(true, Ordering::SeqCst);
+            ENDING.store(true, Ordering::SeqCst);
+        },
+    };
+    let store = Store::open_with(&path, patience).expect("a store");
+    store.put(&[1.0], &attempt(1.0)).and_then(|()| store.flush()).expect("on the disk");
+    let other = Connection::open(&path).expect("a database");
+    other.execute_batch("BEGIN EXCLUSIVE").expect("locked");
+    let put = store.put(&[2.0], &attempt(2.0)).and_then(|()| store.flush());
+    assert_eq!(put, Err(StoreError::Locked(path.clone())));
+    assert!(TOLD.load(Ordering::SeqCst));
+    drop(store);
+    other.execute_batch("ROLLBACK").expect("unlocked");
+    assert_eq!(read(&path).and_then(|reading| reading.rows()).expect("rows").len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_is_not_opened_through_a_link() {
+    let (folder, path) = place();
+    let other = folder.path().join("other.sqlite");
+    filled(&other, 3);
+    let before = fs::read(&other).expect("a file");
+    std::os::unix::fs::symlink(&other, &path).expect("a link");
+    for error in [Store::open(&path).map(drop), read(&path).map(drop)] {
+        assert!(error.expect_err("a link").to_string().contains("symbolic link"));
+    }
+    assert_eq!(fs::read(&other).expect("a file"), before);
+    // A link on the way is the user's.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("way")).expect("a link");
+    assert_eq!(read(&folder.path().join("way/other.sqlite")).and_then(|r| r.rows()).expect("rows").len(), 3);
 }

@@ -57,10 +57,10 @@ pub fn run(args: &MeanfieldArgs) -> Result<(), CliError> {
     }
     let outcome = compute(plan, !args.json && !args.quiet)?;
     let report = Report::new(&outcome);
-    if let Some(folder) = &args.out {
-        files::write(folder, &outcome, &report)?;
-    }
-    print(&if args.json { json(&report) } else { report.lines(args.out.as_deref()) })
+    let written = args.out.as_deref().map_or(Ok(()), |folder| files::write(folder, &outcome, &report));
+    let folder = args.out.as_deref().filter(|_| written.is_ok());
+    let printed = print(&if args.json { json(&report) } else { report.lines(folder) });
+    written.and(printed)
 }
 
 fn compute(plan: Plan, visible: bool) -> Result<Outcome, CliError> {

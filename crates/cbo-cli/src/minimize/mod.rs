@@ -2,7 +2,7 @@
 
 pub mod command;
 pub mod history;
-mod outputs;
+pub mod outputs;
 pub mod target;
 pub mod task;
 mod watch;
@@ -15,19 +15,22 @@ use crate::options::RunOptions;
 use crate::progress::Progress;
 use crate::result::Summary;
 use crate::resume::{ResumeArgs, refused};
+use crate::setup::ended_before;
 use crate::values::{self, Precision, Switch};
-use crate::{Command, certify, interrupt, settings, text};
+use crate::{Command, certify, interrupt, settings, text, waits};
 use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::Problem;
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
-use cbo_runs::folder::{CONFIG, EVALUATIONS, Folder};
+use cbo_runs::external::ExternalError;
+use cbo_runs::folder::{CONFIG, EVALUATIONS, Folder, POINTS};
 use cbo_runs::keeper::Keeper;
-use cbo_runs::store::Store;
+use cbo_runs::store::{Store, StoreError};
 use clap::Args;
 use command::CommandOptions;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use task::{Subject, Task};
@@ -44,9 +47,6 @@ const FRAMES: usize = 120;
 
 /// Seconds between two checkpoints, unless others are asked for.
 const CHECKPOINT_EVERY: f64 = 30.0;
-
-/// The file of given initial points in a run folder.
-const POINTS_FILE: &str = "points.csv";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,16 +134,14 @@ impl MinimizeArgs {
 pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     interrupt::listen();
     let args = &mut args.clone();
+    waits::be_quiet(args.run.quiet());
     let note = args.settle(origins)?;
     let args = &*args;
     let task = Task::new(args, origins)?;
     outputs::check(args, &task, origins)?;
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
     let certificate = match (&task.subject, args.certificate_folder()) {
-        (Subject::Function(spec), Some(_)) => {
-            let problem = spec.build(task.config().seed).map_err(|e| CliError::usage(&e))?;
-            Some(certify::begin(&problem, task.config(), origins)?)
-        }
+        (Subject::Function(_, problem), Some(_)) => Some(certify::begin(problem, task.config(), origins)?),
         _ => None,
     };
     if !args.run.quiet() {
@@ -164,6 +162,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
 /// Resumes a run: from a checkpoint, or from the beginning if it has none yet.
 pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Result<(), CliError> {
     interrupt::listen();
+    waits::be_quiet(args.quiet);
     let config = folder.file(CONFIG);
     let line = ["cbo".into(), "minimize".into(), "--config".into(), config.into_os_string()];
     let (cli, mut origins) = crate::parse(&line)?;
@@ -180,6 +179,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.out = Some(folder.path().to_path_buf());
     settings.retry_failed = args.retry_failed;
     let task = Task::new(&settings, &origins)?;
+    outputs::check(&settings, &task, &origins)?;
     if let Some(Checkpoint { summary, .. }) = &from {
         let differences = task.differences(&summary.settings, &summary.files);
         if !differences.is_empty() && !args.force {
@@ -261,7 +261,7 @@ pub fn interval(seconds: Option<f64>) -> Result<Duration, String> {
 /// Writes what repeats the run.
 fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), CliError> {
     if let Some(points) = task.points() {
-        folder.write(POINTS_FILE, points.as_bytes()).map_err(refused)?;
+        folder.write(POINTS, points.as_bytes()).map_err(refused)?;
     }
     let mut entries = task.entries();
     entries.extend(certify.then(|| ("certify", "true".to_string())));
@@ -345,36 +345,40 @@ where
     if let (Some(checkpoints), Some(from)) = (&mut watch.checkpoints, from) {
         checkpoints.conclude(from, report.stop());
     }
+    let mut certified = None;
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
     if let (Some(certificate), Some(folder), Some(problem)) =
         (&mut watch.certificate, args.certificate_folder(), target.function())
     {
         certificate.finish(&report);
-        summary.certificate = certify::write(certificate, problem, folder)?;
+        summary.certificate = certify::sum_up(certificate, folder);
+        certified = Some((&*certificate, problem, folder));
     }
+    let explanation = args.explain.unwrap_or(false).then(|| report.explanation().to_vec());
+    summary.explanation = explanation;
+    // Before the files: whatever goes wrong with them, the result is told.
+    let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
+    summary.explanation = None;
+    let certified = certified.map_or(Ok(()), |(certificate, problem, folder)| {
+        certify::write(certificate, problem, folder, args.out.is_some())
+    });
     let records = watch.history.as_ref().map_or(&[][..], History::records);
-    let written = outputs::write(args, task, &target, &summary, &report, records, watch.film);
+    let written = certified.and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
     outputs::settle(written, fault, args.out.as_deref())?;
-    if args.explain.unwrap_or(false) {
-        summary.explanation = Some(report.explanation().to_vec());
-    }
-    let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
     if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { printed }
 }
 
 /// What is minimised, ready to be evaluated.
 fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
     match &task.subject {
-        Subject::Function(spec) => {
-            let problem = spec.build(task.config().seed).map_err(|e| CliError::usage(&e))?;
-            Ok(Target::Function(Box::new(problem)))
-        }
+        Subject::Function(_, problem) => Ok(Target::Function(Arc::clone(problem))),
         Subject::Command(spec) => {
-            let store = folder
-                .map(|folder| Store::open(&folder.file(EVALUATIONS)))
-                .transpose()
-                .map_err(|e| CliError::usage(&e))?;
+            let open = |folder: &Folder| Store::open_with(&folder.file(EVALUATIONS), waits::of_store());
+            let store = folder.map(open).transpose().map_err(|e| match e {
+                StoreError::Locked(_) if interrupt::requested() => ended_before(),
+                e => CliError::usage(&e),
+            })?;
             let mut evaluations =
                 Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| CliError::usage(&e))?;
             evaluations = evaluations.with_ending(interrupt::requested);
@@ -407,12 +411,23 @@ fn refusal(error: &SolveError, target: &Target, folder: Option<&Path>) -> CliErr
         }
         (SolveError::Evaluation { source, .. }, Some(_)) => match &source.source {
             Some(source) if source.is::<CutOff>() => CliError::Interrupted,
+            // A second signal ends the workers, and the first a store that another program has locked.
+            Some(source) if interrupt::requested() && is_ending(source.as_ref()) => {
+                eprintln_quietly(&format!("error: {}", told(source.as_ref())));
+                CliError::Interrupted
+            }
             Some(source) if source.is::<Broken>() => CliError::Failed(format!("{source}{mended}")),
             Some(source) => CliError::failed(source.as_ref()),
             None => CliError::Failed(source.message.clone()),
         },
         _ => failure(error),
     }
+}
+
+/// Whether this is how evaluations end after a signal.
+fn is_ending(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(ExternalError::Stopped))
+        || matches!(error.downcast_ref(), Some(StoreError::Locked(_)))
 }
 
 /// A run that could not continue, whatever it minimised.

@@ -5,25 +5,28 @@ use super::task::{Subject, Task};
 use super::{MinimizeArgs, history};
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
+use crate::files::uses::Uses;
 use crate::film::{Film, Snapshot};
 use crate::landscape::Landscape;
 use crate::numbers::json;
 use crate::plot::{self, Format};
 use crate::result::Summary;
-use crate::{certify, files};
+use crate::values::{BoundsSpec, InitSpec};
+use crate::{certify, files, mnist};
 use cbo::{Record, RunReport, Scalar};
 use cbo_problems::Problem;
-use cbo_runs::folder::FolderError;
+use cbo_runs::folder::{self, FolderError};
 use std::path::Path;
 
 /// Everything that can be known to go wrong with the outputs before the run.
 pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), CliError> {
+    let mut uses = uses(args, task, origins);
     if let Some(path) = &args.plot {
         Format::of(path).map_err(|e| origins.blame("plot", &e))?;
-        files::check_file(path)?;
+        uses.output("plot", path)?;
     }
     if let Some(path) = &args.history {
-        files::check_file(path)?;
+        uses.output("history", path)?;
     }
     let is_program = matches!(task.subject, Subject::Command(_));
     if let Some(folder) = &args.animate {
@@ -36,15 +39,58 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
         files::check_folder(args.animate.as_deref().unwrap_or(Path::new("")), "an animation", |names| {
             names.iter().all(|name| is_frame(name))
         })?;
+        check_frames(args, origins)?;
     }
     match (args.certificate_folder(), &args.out) {
         (Some(_), _) if is_program => {
             let remedy = "a certificate needs a known minimiser, which a program does not have; leave it out";
             Err(origins.blame("certify", &format!("certify = true: {remedy}")))
         }
-        (Some(folder), None) => certify::files(folder).iter().try_for_each(|file| files::check_file(file)),
+        (Some(folder), None) => certify::files(folder).iter().try_for_each(|file| uses.output("certify", file)),
         _ => Ok(()),
     }
+}
+
+/// What the run reads, and the names that are taken.
+fn uses<'a>(args: &MinimizeArgs, task: &Task, origins: &'a Origins) -> Uses<'a> {
+    let mut uses = Uses::new(origins, args.run.json());
+    let of = |field: &str| format!("the file of {}", origins.name(field));
+    args.run.config.iter().for_each(|path| uses.input("the file of --config", path));
+    if let Some(InitSpec::File(path)) = &args.run.init {
+        uses.input(&of("init"), path);
+    }
+    if let Some(BoundsSpec::File(path)) = &args.run.bounds {
+        uses.input(&of("bounds"), path);
+    }
+    if let Subject::Command(spec) = &task.subject {
+        spec.settings.program.files().iter().for_each(|path| uses.input("a file of the program", path));
+    }
+    if let Some(folder) = &args.out {
+        uses.folder("the folder of --out", folder, is_of_a_run);
+    }
+    if let Some(folder) = &args.animate {
+        uses.folder("the folder of --animate", folder, is_frame);
+    }
+    uses
+}
+
+/// Frames are files, in a folder of their own.
+fn check_frames(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
+    let Some(folder) = &args.animate else { return Ok(()) };
+    let refuse = |why: &str| Err(origins.blame("animate", &format!("animate = {}: {why}", folder.display())));
+    let real = |path: &Path| path.canonicalize().ok();
+    if args.out.as_deref().and_then(real).is_some_and(|out| real(folder) == Some(out)) {
+        return refuse("is the folder of --out too; choose another folder");
+    }
+    let names = files::names(folder).map_err(|e| CliError::unwritable(folder, &e))?;
+    names.iter().try_for_each(|name| files::check_file(&folder.join(name)))
+}
+
+/// Whether a run folder has a file of this name.
+pub fn is_of_a_run(name: &str) -> bool {
+    let written = ["result.json", "history.csv", "energy.svg", "energy.png"];
+    let is_certificate = certify::files(Path::new("")).iter().any(|file| file == Path::new(name));
+    written.contains(&name) || is_certificate || mnist::report::FILES.contains(&name) || folder::is_own(name)
 }
 
 fn is_frame(name: &str) -> bool {
@@ -67,22 +113,25 @@ pub fn write<T: Scalar>(
     film: Option<Film>,
 ) -> Result<(), CliError> {
     let pictures = Pictures::new(task, target, report, records, film);
-    if let Some(path) = &args.history {
-        files::write_whole(path, history::to_csv(records).as_bytes())?;
-    }
-    if let Some(path) = &args.plot {
+    let history = || history::to_csv(records).into_bytes();
+    // A fault in one part does not keep the others from being written; the first is told.
+    let one = args.history.as_deref().map_or(Ok(()), |path| files::write_whole(path, &history()));
+    let two = args.plot.as_deref().map_or(Ok(()), |path| {
         let format = Format::of(path).map_err(CliError::Usage)?;
-        files::write_whole(path, &pictures.overview(format)?)?;
-    }
-    if let (Some(folder), Some((problem, landscape))) = (&args.animate, &pictures.landscape) {
-        write_frames(folder, &pictures, problem, landscape)?;
-    }
-    let Some(folder) = &args.out else { return Ok(()) };
-    files::write_whole(&folder.join("history.csv"), history::to_csv(records).as_bytes())?;
-    files::write_whole(&folder.join("energy.svg"), &pictures.overview(Format::Svg)?)?;
-    files::write_whole(&folder.join("energy.png"), &pictures.overview(Format::Png)?)?;
-    // Last, so that a folder with a result has everything.
-    files::write_whole(&folder.join("result.json"), json(summary).as_bytes())
+        files::write_whole(path, &pictures.overview(format)?)
+    });
+    let three = match (&args.animate, &pictures.landscape) {
+        (Some(folder), Some((problem, landscape))) => write_frames(folder, &pictures, problem, landscape),
+        _ => Ok(()),
+    };
+    let four = args.out.as_deref().map_or(Ok(()), |folder| {
+        files::write_own(&folder.join("history.csv"), &history())?;
+        files::write_own(&folder.join("energy.svg"), &pictures.overview(Format::Svg)?)?;
+        files::write_own(&folder.join("energy.png"), &pictures.overview(Format::Png)?)?;
+        // Last, so that a folder with a result has everything.
+        files::write_own(&folder.join("result.json"), json(summary).as_bytes())
+    });
+    one.and(two).and(three).and(four)
 }
 
 /// What to say about a run that is done, but could not write everything. With a folder nothing is lost: its last

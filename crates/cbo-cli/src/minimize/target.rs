@@ -4,11 +4,12 @@ use super::command::CommandSpec;
 use cbo::{EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use cbo_problems::Problem;
 use cbo_runs::evaluations::Evaluations;
+use std::sync::Arc;
 
 /// What is minimised.
 pub enum Target {
     /// A benchmark function.
-    Function(Box<Problem>),
+    Function(Arc<Problem>),
     /// A program, in words, and its workers.
     Program(String, Box<Evaluations>),
 }

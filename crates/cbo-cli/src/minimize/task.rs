@@ -1,7 +1,7 @@
 //! What a run is to do: what is minimised and how, checked and complete.
 
+use super::MinimizeArgs;
 use super::command::{self, CommandSpec};
-use super::{MinimizeArgs, POINTS_FILE};
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::setup::{ProblemSpec, Setup};
@@ -9,9 +9,12 @@ use crate::stability;
 use crate::values::Precision;
 use crate::{settings, text};
 use cbo::{CboConfig, InitialLaw, Plan};
+use cbo_problems::Problem;
+use cbo_runs::folder::POINTS as POINTS_FILE;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Settings that may change when a run is resumed: they say when to stop and how fast to compute, not what.
 const FREE: [&str; 12] = [
@@ -33,7 +36,7 @@ const FREE: [&str; 12] = [
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// A benchmark function.
-    Function(ProblemSpec),
+    Function(ProblemSpec, Arc<Problem>),
     /// A program.
     Command(CommandSpec),
 }
@@ -58,8 +61,8 @@ impl Task {
         if let Some(flag) = command::given(&args.program) {
             return Err(origins.blame(flag, &format!("{flag}: this belongs to a program; give one with --command")));
         }
-        let Setup { problem, plan, precision, .. } = Setup::new(&args.run, origins)?;
-        Ok(Self { subject: Subject::Function(problem), plan, precision })
+        let Setup { problem, built, plan, precision, .. } = Setup::new(&args.run, origins)?;
+        Ok(Self { subject: Subject::Function(problem, built), plan, precision })
     }
 
     /// The task of a run on a program.
@@ -80,7 +83,7 @@ impl Task {
     /// Every setting, keys as the flags have them.
     pub fn entries(&self) -> Vec<(&'static str, String)> {
         let mut entries = match &self.subject {
-            Subject::Function(spec) => settings::of_problem(spec),
+            Subject::Function(spec, _) => settings::of_problem(spec),
             Subject::Command(spec) => spec.entries(),
         };
         entries.extend(settings::of_config(self.config(), POINTS_FILE));

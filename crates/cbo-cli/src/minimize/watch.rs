@@ -162,7 +162,9 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
     fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
         let Some(mut checkpoints) = self.checkpoints.take() else { return };
         let stop = if reason == StopReason::Observer { "interrupt" } else { reason.name() };
-        let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
+        if let Some(Err(error)) = self.target.evaluations().map(|evaluations| evaluations.flush()) {
+            checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
+        }
         let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
         checkpoints.ended = true;

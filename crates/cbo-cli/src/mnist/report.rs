@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// The files of a training run; the result is written last, so that a folder with a result has everything.
-const FILES: [&str; 10] = [
+pub const FILES: [&str; 10] = [
     "model.safetensors",
     "curve.csv",
     "training.svg",
@@ -256,7 +256,7 @@ impl<'a> Report<'a> {
             self.json().into_bytes(),
         ];
         for (name, bytes) in FILES.iter().zip(&contents) {
-            files::write_whole(&folder.join(name), bytes)?;
+            files::write_own(&folder.join(name), bytes)?;
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
         sheets.push(fig4::sheet(&runs)?);
     }
     let missing = (args.figure == Choice::All && runs.is_empty()).then_some(fig4::NEEDS_RUNS);
-    write(args, &sheets, missing)?;
+    let written = write(args, &sheets, missing);
     let report = match (args.json, &sheets[..]) {
         (true, [sheet]) if args.figure != Choice::All => sheet.json.clone(),
         (true, _) => {
@@ -185,7 +185,8 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
             parts.collect::<Vec<_>>().join("\n")
         }
     };
-    print(&report)?;
+    let printed = print(&report);
+    written.and(printed)?;
     match sheets.iter().find(|s| !s.agrees) {
         Some(sheet) => Err(CliError::Failed(format!("{}: {}", sheet.name, sheet.verdict))),
         None => Ok(()),

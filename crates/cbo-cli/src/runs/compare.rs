@@ -2,7 +2,10 @@
 
 use super::seen::Run;
 use super::{export, table};
+use crate::config_file::Origins;
 use crate::error::{CliError, print};
+use crate::files::uses::Uses;
+use crate::minimize::outputs::is_of_a_run;
 use crate::numbers::{Number, grouped, json, short};
 use crate::plot::{self, Format, runs::Curve};
 use crate::progress::duration;
@@ -63,15 +66,21 @@ pub fn run(args: &CompareArgs) -> Result<(), CliError> {
         let remedy = "has no history with a value yet; wait for its first checkpoint, or leave it out";
         return Err(CliError::setting("run", empty.1.path.display(), remedy));
     }
+    let mut written = Ok(());
     if let (Some(path), Some(output)) = (&args.out, output) {
-        files::check_file(path)?;
+        let origins = Origins::default();
+        let mut uses = Uses::new(&origins, args.json);
+        args.runs.iter().for_each(|run| uses.folder("a run folder", run, is_of_a_run));
+        uses.output("out", path)?;
         let contents = match output {
             Output::Picture(format) => plot::runs::compare(&curves, format)?,
             Output::Numbers => csv(&curves).into_bytes(),
         };
-        files::write_whole(path, &contents)?;
+        written = files::write_whole(path, &contents);
     }
-    print(&if args.json { json(&entries(&runs, &curves)) } else { lines(&runs, args.out.as_deref()) })
+    let out = args.out.as_deref().filter(|_| written.is_ok());
+    let printed = print(&if args.json { json(&entries(&runs, &curves)) } else { lines(&runs, out) });
+    written.and(printed)
 }
 
 fn output(path: &Path) -> Result<Output, CliError> {

@@ -1,7 +1,10 @@
 //! `cbo runs export`: the evaluations of a run as CSV or JSON.
 
 use super::seen::Run;
+use crate::config_file::Origins;
 use crate::error::CliError;
+use crate::files::uses::Uses;
+use crate::minimize::outputs::is_of_a_run;
 use crate::numbers::{Number, numbers};
 use crate::{files, text};
 use cbo_runs::folder::EVALUATIONS;
@@ -91,7 +94,10 @@ pub fn run(args: &ExportArgs) -> Result<(), CliError> {
             Err(Fault::Output(e)) => Err(CliError::Failed(format!("cannot write to stdout: {e}"))),
         };
     };
-    files::check_file(file)?;
+    let origins = Origins::default();
+    let mut uses = Uses::new(&origins, false);
+    uses.folder("the run folder", &args.run, is_of_a_run);
+    uses.output("out", file)?;
     let mut contents = Vec::new();
     match write(&reading, args.format, dim, &mut contents) {
         Ok(()) => files::write_whole(file, &contents),

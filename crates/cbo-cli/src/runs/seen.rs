@@ -6,6 +6,7 @@ use crate::numbers::{count, short};
 use crate::progress::duration;
 use crate::resume;
 use cbo_runs::checkpoint::{self, Checkpoint};
+use cbo_runs::files;
 use cbo_runs::folder::{self, CHECKPOINT, CONFIG, EVALUATIONS, FolderError, LOG, Look, PREVIOUS};
 use cbo_runs::store::{self, StoreError};
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ impl Run {
 
     /// Best value over evaluations so far.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        let text = || fs::read_to_string(self.path.join("history.csv")).ok();
+        let text = || String::from_utf8(files::read_own(&self.path.join("history.csv")).ok()?).ok();
         let csv = self.look.history().map(String::from).or_else(text).unwrap_or_default();
         let records = history::from_csv(&csv).unwrap_or_default();
         let mut points: Vec<(f64, f64)> = records.iter().map(|r| (r.evaluations as f64, r.best)).collect();
@@ -188,7 +189,8 @@ fn limit(value: &str, word: &str) -> String {
 
 /// The settings in a file, as text; `Err` says why the file cannot be that of a run.
 fn settings_of(file: &Path) -> Result<BTreeMap<String, String>, String> {
-    let text = fs::read_to_string(file).map_err(|e| e.to_string())?;
+    let bytes = files::read_own(file).map_err(|e| e.to_string())?;
+    let text = String::from_utf8(bytes).map_err(|_| "not valid UTF-8".to_string())?;
     let table = text.parse::<toml::Table>().map_err(|e| format!("not valid TOML: {}", e.message()))?;
     if !SUBJECTS.iter().any(|key| table.contains_key(*key)) {
         return Err("it does not say what is minimised".into());

@@ -1,13 +1,13 @@
-//! SIGINT and SIGTERM end a run cleanly; a second SIGINT ends it at once. No process is left behind.
+//! SIGINT, SIGTERM and SIGHUP end a run cleanly; a second SIGINT ends it at once. No process is left behind.
 
 use crate::common::folders::{
-    Finished, Process, begin, beginning, checkpoint, command_of, finished, is_alive, line, minimize_program,
+    Finished, Process, begin, beginning, checkpoint, command_of, finished, is_alive, line, minimize_program, python,
     python_worker, resume, resuming, start, wait_until,
 };
 use crate::common::path;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A worker that leaves a child in the background, notes both processes in the file PIDS, and hangs in the third step if
@@ -55,7 +55,7 @@ fn a_signal_finishes_the_step_and_ends_all_workers() {
     let run = command_of(&beginning(&arguments, &undisturbed)).env("PIDS", in_place("pids")).output();
     let expected = finished(&run.expect("the program starts"), &undisturbed);
     assert_gone(&in_place("pids"));
-    for (name, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let (folder, pids) = (in_place(name), in_place(&format!("pids-{name}-")));
         let mut life = command_of(&beginning(&arguments, &folder));
         life.env("PIDS", &pids).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -166,4 +166,93 @@ fn a_function_interrupted_again_and_again() {
     }
     assert_eq!(finished(&child.end(), &folder), expected);
     assert!(interrupted > 0, "no signal came in time");
+}
+
+#[test]
+fn the_code_after_two_signals_is_always_that_of_the_signal() {
+    let place = tempfile::tempdir().expect("a folder");
+    let hanging = place.path().join("hanging");
+    fs::write(place.path().join("slow.sh"), format!("touch {}; sleep 1000", path(&hanging))).expect("a file");
+    let command = format!("sh {} {{x}}", path(&place.path().join("slow.sh")));
+    // Workers that are ended leave the run in a race with the signal that ended them.
+    let words = "--workers 8 --dim 2 --bounds -5,5 --particles 30 --steps 4 --quiet";
+    for _ in 0..8 {
+        let _ = fs::remove_file(&hanging);
+        let said = place.path().join("words");
+        let mut life = command_of(&minimize_program(&command, words));
+        let child = Process::start(life.stdout(Stdio::null()).stderr(File::create(&said).expect("a file")));
+        wait_until("the program hangs", || hanging.exists());
+        interrupt_twice(child, &said);
+    }
+}
+
+#[test]
+fn nohup_keeps_a_run_alive() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let arguments = line("minimize rastrigin --dim 3 --particles 200 --steps 1e12 --checkpoint-every 0");
+    let ignoring = ["-c".to_string(), "trap '' HUP; exec \"$@\"".into(), "sh".into(), env!("CARGO_BIN_EXE_cbo").into()];
+    let mut life = Command::new("sh");
+    life.args(ignoring).args(beginning(&arguments, &folder)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = Process::start(&mut life);
+    let step = || checkpoint(&folder).map_or(0, |c| c.summary.step);
+    wait_until("a few steps", || step() >= 3);
+    child.signal("HUP");
+    let then = step();
+    wait_until("a few steps more", || step() >= then + 20);
+    child.signal("TERM");
+    assert_eq!(child.end().status.code(), Some(143));
+}
+
+#[test]
+fn a_rotation_that_takes_long_is_told_and_ended() {
+    let place = tempfile::tempdir().expect("a folder");
+    let said = place.path().join("words");
+    for words in ["minimize sphere --dim 4000 --rotate 1", "success sphere --dim 4000 --rotate 1"] {
+        let mut life = command_of(&line(words));
+        let child = Process::start(life.stdout(Stdio::piped()).stderr(File::create(&said).expect("a file")));
+        let told =
+            || fs::read_to_string(&said).is_ok_and(|text| text.contains("making the rotation of sphere in 4000"));
+        wait_until("a word on what takes so long", told);
+        child.signal("TERM");
+        let output = child.end();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(143), 0));
+        assert!(fs::read_to_string(&said).expect("words").contains("before the run began"));
+    }
+}
+
+/// Locks a store, says so, and unlocks it when its stdin is closed.
+const LOCKING: &str = "import sqlite3, sys\n\
+                       store = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                       store.execute('BEGIN EXCLUSIVE')\n\
+                       open(sys.argv[2], 'w').close()\n\
+                       sys.stdin.read()\n";
+
+#[test]
+fn a_locked_store_is_told_of_and_ends_at_the_first_signal() {
+    let place = tempfile::tempdir().expect("a folder");
+    let Some(worker) = python_worker(place.path(), "worker.py", "return sphere(x)") else { return };
+    let python = python().expect("found above");
+    if !Command::new(python).args(["-c", "import sqlite3"]).output().is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: Python has no sqlite3");
+    }
+    let words = "--protocol jsonl --dim 2 --bounds -5,5 --particles 10 --seed 18 --checkpoint-every 0 --steps";
+    let of_steps = |steps: &str| minimize_program(&worker, &format!("{words} {steps}"));
+    let (folder, undisturbed) = (place.path().join("run"), place.path().join("whole"));
+    let expected = finished(&begin(&of_steps("9"), &undisturbed), &undisturbed);
+    finished(&begin(&of_steps("4"), &folder), &folder);
+
+    let (locked, said) = (place.path().join("locked"), place.path().join("words"));
+    let mut locking = Command::new(python);
+    locking.args(["-c", LOCKING, path(&folder.join("evaluations.sqlite")), path(&locked)]);
+    let other = Process::start(locking.stdin(Stdio::piped()));
+    wait_until("the store is locked", || locked.exists());
+    let mut life = command_of(&line(&format!("resume {} --steps 9", path(&folder))));
+    let child = Process::start(life.stdout(Stdio::null()).stderr(File::create(&said).expect("a file")));
+    let told = || fs::read_to_string(&said).is_ok_and(|text| text.contains("waiting for another program"));
+    wait_until("a word on what is waited for", told);
+    child.signal("TERM");
+    assert_eq!(child.end().status.code(), Some(143), "{}", fs::read_to_string(&said).expect("words"));
+    drop(other);
+    assert_eq!(finished(&resume(&folder, ""), &folder), expected);
 }

@@ -1,8 +1,9 @@
 //! The SQLite file: how it is created, recognised and refused.
 
 use super::StoreError;
+use super::patience::{Patience, Wait};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The version that this program writes.
@@ -11,8 +12,11 @@ pub const VERSION: i64 = 1;
 /// "cboE" in the header of the file: evaluations of cbo.
 const APPLICATION: i64 = 0x6362_6f45;
 
-/// How long to wait for a program that has the file locked.
+/// How long to wait for a program that has the file locked, before the file is in use.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long SQLite waits before it says that the file is locked.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Bytes of the smallest SQLite database: one page.
 const SMALLEST: u64 = 512;
@@ -32,12 +36,26 @@ CREATE TABLE evaluations(
 );";
 
 /// Opens the store for writing, or creates it.
-pub fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+pub fn open_for_writing(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
+    let mut wait = Wait::new(path, patience);
+    loop {
+        match try_open(path) {
+            Err(StoreError::Locked(_)) if wait.time() < PATIENCE && wait.goes_on(Duration::ZERO) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The same, if nobody has it locked. Whatever this has done before it found a lock may be done again.
+fn try_open(path: &Path) -> Result<Connection, StoreError> {
     check_kind(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let failed = |e: Error| told(path, "opened", &e);
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    let connection = Connection::open_with_flags(real(path), flags).map_err(failed)?;
+    connection.busy_timeout(LOOK).map_err(failed)?;
     // An empty file is what is left if the program was killed right after creating it.
     if is_blank(&connection).map_err(failed)? {
         make(&connection).map_err(|e| told(path, "written", &e))?;
@@ -63,8 +81,8 @@ pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
     let failed = |e: Error| told(path, "opened", &e);
     // Not opened read-only, so that SQLite removes its side files when the last one closes; where the file is
     // write-protected, SQLite opens it read-only by itself.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(real(path), flags).map_err(failed)?;
     let denied = |e: &Error| matches!(code(e), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
     if has_no_log(path) && is_blank(&connection).is_err_and(|e| denied(&e)) {
         // On a read-only disk SQLite cannot create the index of its log; where there is no log, none is needed.
@@ -99,10 +117,17 @@ fn immutable(path: &Path) -> String {
     address + "?immutable=1"
 }
 
+/// The path with all links before the file itself followed: SQLite is told to follow none, and would refuse these too.
+fn real(path: &Path) -> PathBuf {
+    let folder = crate::files::folder(path).canonicalize();
+    folder.ok().and_then(|folder| Some(folder.join(path.file_name()?))).unwrap_or_else(|| path.into())
+}
+
 /// Only files, and none that SQLite would take for an empty one and overwrite. Only SQLite looks at their content: a
 /// second handle, once closed, would release its locks.
 fn check_kind(path: &Path) -> Result<(), StoreError> {
-    let reason = match std::fs::metadata(path) {
+    let reason = match std::fs::symlink_metadata(path) {
+        Ok(there) if there.is_symlink() => "it is a symbolic link, and a store is not opened through links",
         Ok(there) if !there.is_file() => "it exists and is not a file",
         Ok(there) if (1..SMALLEST).contains(&there.len()) => "it is too short for a SQLite database",
         _ => return Ok(()),

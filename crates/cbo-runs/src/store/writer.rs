@@ -1,13 +1,18 @@
 //! The thread that writes: all rows that wait become one transaction.
 
+use super::patience::{Patience, Wait};
 use super::{Row, StoreError, file, point};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, named_params};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Rows in a transaction at most, so that readers see new rows and the log of the database stays short.
 const GROUP: usize = 4096;
+
+/// How long a process that is asked to end still waits for another program, before the rows that wait are lost.
+const GRACE: Duration = Duration::from_secs(1);
 
 const INSERT: &str = "INSERT INTO evaluations(point, value, status, message, seconds, attempt, finished, stderr) \
                       VALUES (:point, :value, :status, :message, :seconds, :attempt, :finished, :stderr)";
@@ -26,6 +31,7 @@ pub struct Writer {
     pub path: PathBuf,
     pub messages: Receiver<Message>,
     pub failure: Arc<OnceLock<StoreError>>,
+    pub patience: Patience,
 }
 
 impl Writer {
@@ -45,12 +51,13 @@ impl Writer {
         }
     }
 
-    /// Begins to write. Another program that has the file locked is waited for, however long: rows must not be lost, and a full queue
-    /// slows the run down meanwhile.
+    /// Begins to write. Another program that has the file locked is waited for, however long, until this process is asked to end: rows
+    /// must not be lost, and a full queue slows the run down meanwhile.
     fn begin(&self) -> rusqlite::Result<Transaction<'_>> {
+        let mut wait = Wait::new(&self.path, self.patience);
         loop {
             match Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate) {
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait.goes_on(GRACE) => {}
                 outcome => return outcome,
             }
         }
