@@ -89,7 +89,7 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
             .with_y_axis_max(high)
             .with_y_tick_step(((high - low) / 10.0).ceil());
     }
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, layout), format)
 }
 
 /// The corners of a step curve: a best value stays until there is a better one.
