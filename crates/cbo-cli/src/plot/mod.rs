@@ -149,7 +149,7 @@ fn raised(number: &str) -> String {
 /// A value of a scale in words: a power of ten as one where it is far from 1.
 fn value(number: f64) -> String {
     let exponent = number.log10();
-    match (exponent - exponent.round()).abs() < 1e-9 && !(-2.0..3.5).contains(&exponent) {
+    match (exponent - exponent.round()).abs() < 1e-9 && !(-2.0..2.5).contains(&exponent) {
         true => decade(exponent),
         false => crate::numbers::short(number),
     }
@@ -177,6 +177,6 @@ mod tests {
 
     #[test]
     fn values_are_short() {
-        assert_eq!([0.0, 0.01, 5.0, 1000.0, 1e4, 1e-3].map(value), ["0", "0.01", "5", "1000", "10⁴", "10⁻³"]);
+        assert_eq!([0.0, 0.01, 5.0, 1000.0, 1e4, 1e-3].map(value), ["0", "0.01", "5", "10³", "10⁴", "10⁻³"]);
     }
 }
