@@ -36,6 +36,11 @@ pub fn colour(height: f64) -> String {
     ColorMap::Viridis.map(shade)
 }
 
+/// All colours of maps.
+pub fn shades() -> impl Iterator<Item = String> {
+    (0..=SHADES as usize).map(|k| colour(k as f64 / SHADES))
+}
+
 /// A map of heights from 0 to 1, one row per value of the second coordinate.
 pub fn map(rows: Vec<Vec<f64>>, x: (f64, f64), y: (f64, f64)) -> Plot {
     let (low, high) = range(rows.iter().flatten().copied());

@@ -28,6 +28,9 @@ const PURPLE: &str = "#CC79A7";
 const GREEN: &str = "#009E73";
 const SKY: &str = "#56B4E9";
 
+/// Colours that mean something.
+const COLOURS: [&str; 10] = ["#FFFFFF", "#1A1A1A", BLACK, ORANGE, BLUE, VERMILLION, PURPLE, GREEN, SKY, "#BBD5EA"];
+
 /// A kind of picture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -99,6 +102,7 @@ fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
     let layout = Layout::auto_from_plots(&plots)
         .with_x_label("time")
         .with_y_label(label)
+        .with_label_size(14)
         .with_y_tick_format(TickFormat::Custom(Arc::new(decade)))
         .with_y_axis_min(low)
         .with_y_axis_max(high)

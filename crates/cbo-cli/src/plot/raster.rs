@@ -3,10 +3,15 @@
 use super::text::{shifted, width};
 use super::*;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// PNG pixels per SVG unit.
 const SCALE: f32 = 2.0;
+
+/// The colour of a text such as #0072B2.
+fn rgb(text: &str) -> [u8; 3] {
+    [1, 3, 5].map(|at| text.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(0))
+}
 
 /// Colours of pixels in rows, red, green and blue.
 struct Pixels {
@@ -93,17 +98,19 @@ pub fn encode(rgb: &[u8], width: usize, height: usize) -> Result<Vec<u8>, CliErr
     written(rgb, width, height, |encoder| encoder.set_color(png::ColorType::Rgb))
 }
 
-/// A picture in its 256 most frequent colours, and the others as the nearest of them: the file is a third of the size, and
-/// the difference is in the edges of letters, where it is not seen.
+/// A picture in 256 colours, and all others as the nearest of these: the file is a third of the size, and the difference is in
+/// the edges of letters, where it is not seen. Colours that mean something are kept, however few pixels have them.
 fn encode_few(picture: &Pixels) -> Result<Vec<u8>, CliError> {
     let mut counts: HashMap<[u8; 3], usize> = HashMap::new();
     let colours = || picture.rgb.chunks_exact(3).map(|c| [c[0], c[1], c[2]]);
     for colour in colours() {
         *counts.entry(colour).or_default() += 1;
     }
+    let meant: HashSet<[u8; 3]> =
+        COLOURS.iter().map(|colour| colour.to_string()).chain(maps::shades()).map(|colour| rgb(&colour)).collect();
     let mut palette: Vec<([u8; 3], usize)> = counts.iter().map(|(colour, count)| (*colour, *count)).collect();
     // Of equally frequent ones always the same.
-    palette.sort_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
+    palette.sort_by_key(|(colour, count)| (!meant.contains(colour), std::cmp::Reverse(*count), *colour));
     palette.truncate(256);
     let far = |a: &[u8; 3], b: &[u8; 3]| a.iter().zip(b).map(|(a, b)| i32::from(a.abs_diff(*b)).pow(2)).sum::<i32>();
     let nearest = |colour: &[u8; 3]| (0..palette.len()).min_by_key(|k| far(&palette[*k].0, colour)).unwrap_or(0) as u8;
@@ -159,6 +166,23 @@ mod tests {
         let mut rgb = vec![0; reader.output_buffer_size().expect("a size")];
         reader.next_frame(&mut rgb).expect("pixels");
         rgb.iter().map(|byte| f64::from(255 - byte)).sum()
+    }
+
+    #[test]
+    fn colours_that_mean_something_are_kept() {
+        // A thousand colours, many times each, and one pixel of our own.
+        let mut rgb: Vec<u8> =
+            (0..40_000u32).flat_map(|k| [(k % 25 * 10) as u8, (k / 25 % 40 * 6) as u8, 200]).collect();
+        rgb[..3].copy_from_slice(&[0xD5, 0x5E, 0x00]);
+        let file = encode_few(&Pixels { width: 200, rgb }).expect("a picture");
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(&file));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().expect("a PNG");
+        let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+        reader.next_frame(&mut pixels).expect("pixels");
+        assert_eq!(pixels[..3], [0xD5, 0x5E, 0x00]);
+        let colours: HashSet<&[u8]> = pixels.chunks_exact(3).collect();
+        assert_eq!(colours.len(), 256);
     }
 
     #[test]

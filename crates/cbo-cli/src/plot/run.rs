@@ -67,6 +67,8 @@ pub fn overview(
     if let Some((problem, landscape, (start, end))) = swarm {
         let (plots, layout) = overview_swarm(problem, landscape, records, start, end);
         bars.extend(bar(landscape));
+        // Both curves have the axis below the lower one.
+        panels[0].1.x_label = None;
         // What is left of the height is for the axis and the legend.
         panels.insert(1, (plots, squared(layout, landscape, 20.0, 535.0)));
     }

@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Colours of Okabe and Ito, without the yellow that is hard to see on white.
-const COLOURS: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, BLACK, "#56B4E9"];
+/// A colour for each line, without the yellow that is hard to see on white.
+const LINES: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, BLACK, SKY];
 
 /// Runs that can be told apart: thick and thin lines of each colour.
-pub const MOST: usize = 2 * COLOURS.len();
+pub const MOST: usize = 2 * LINES.len();
 
 /// From this ratio of the largest to the smallest on, values are drawn in decades.
 const WIDE: f64 = 100.0;
@@ -67,9 +67,9 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
     let axis = Axis::of(&values);
     let mut plots: Vec<Plot> = Vec::new();
     for (index, curve) in curves.iter().enumerate() {
-        let width = if index < COLOURS.len() { 3.0 } else { 1.2 };
+        let width = if index < LINES.len() { 3.0 } else { 1.2 };
         let points = stairs(&curve.points).into_iter().map(|(n, v)| (n, axis.height(v)));
-        let line = LinePlot::new().with_color(COLOURS[index % COLOURS.len()]).with_stroke_width(width);
+        let line = LinePlot::new().with_color(LINES[index % LINES.len()]).with_stroke_width(width);
         plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(curve.name.as_str()).into());
     }
     let mut layout = Layout::auto_from_plots(&plots)
