@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 # Powers of a scale: with others, nearly all colours would be spent on nearly nothing.
 _LEAST_POWER, _MOST_POWER = 0.05, 3.0
 
+# Heights between numbers of a bar, at least.
+_ROOM = 0.05
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -42,17 +45,21 @@ class Scale:
         if len(decades) > 4:
             return decades
         rough = self.highest / 5
-        decade = 10.0 ** np.floor(np.log10(rough))
+        decade = 10.0 ** float(np.floor(np.log10(rough)))
         step = next((digit * decade for digit in (1, 2, 5) if digit * decade >= 0.8 * rough), 10 * decade)
         return self._apart([k * step for k in range(1, 11)])
 
     def _apart(self, values: list[float]) -> list[float]:
-        kept = [0.0]
-        for value in values:
-            both = self.height(np.array([kept[-1], value]))
-            if value <= self.highest and both[1] - both[0] > 0.05:
-                kept.append(value)
-        return kept
+        """0, and the highest of rising values, as far down as there is room for each."""
+        kept: list[float] = []
+        above = 2.0
+        for value in reversed([value for value in values if value <= self.highest]):
+            height = float(self.height(np.array(value)))
+            if height <= _ROOM or above - height <= _ROOM:
+                break
+            kept.append(value)
+            above = height
+        return [0.0, *reversed(kept)]
 
 
 def heights(

@@ -200,14 +200,14 @@ def _draw_map(axes: Axes, fun: Any, box: NDArray[np.float64]) -> None:
     else:
         minimum, cells, samples = None, _CELLS_OF_CALLABLE, 1
     rows, scale, least = _landscape.heights(lambda x: _values(fun, x), box, minimum, cells, samples)
-    extent = (*map(float, box[0]), *map(float, box[1]))
+    (left, right), (low, high) = box.tolist()
     image = axes.imshow(
-        rows, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="nearest"
+        rows, origin="lower", extent=(left, right, low, high), aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="nearest"
     )
     values = scale.ticks()
     places = scale.height(np.array(values))
     levels = np.union1d(places[1:], (places + np.append(places[1:], 1.0)) / 2)
-    x, y = (low + (high - low) * (np.arange(cells) + 0.5) / cells for low, high in box)
+    x, y = (a + (b - a) * (np.arange(cells) + 0.5) / cells for a, b in box)
     axes.contour(x, y, _landscape.smoothed(rows), levels=levels, colors="white", linewidths=0.4)
     label = "value above the minimum" if minimum is not None else f"value above {least:.3g}"
     bar = axes.figure.colorbar(image, ax=axes, label=label)
