@@ -47,7 +47,7 @@ fn plots_in_one_and_two_dimensions_show_the_swarm() {
         }
         let plane = !problem.contains("--dim 1");
         assert_eq!(text.matches("<image ").count(), usize::from(plane), "{problem}: one map");
-        assert_eq!(text.contains(">energy above the minimum<"), true, "{problem}: a bar or an axis says what is shown");
+        assert!(text.contains(">energy above the minimum<"), "{problem}: a bar or an axis says what is shown");
         let size = fs::metadata(&png).expect("a file").len();
         assert!(text.len() < 1_500_000 && size < 500_000, "{problem}: {} and {size} bytes", text.len());
     }

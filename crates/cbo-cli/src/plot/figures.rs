@@ -29,6 +29,7 @@ pub fn fig1a(figure: &fig1a::Figure, format: Format) -> Result<Vec<u8>, CliError
     ];
     let layout = Layout::auto_from_plots(&plots)
         .with_title("Figure 1a: the Rastrigin function in one coordinate")
+        .with_title_size(16)
         .with_x_label("v")
         .with_y_label("energy")
         .with_x_axis_min(figure.parameters.low)

@@ -92,7 +92,8 @@ pub(crate) fn energy(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliEr
     curves.extend(curve(records.iter().map(|r| (r.time, r.v)), BLACK, 1.3).map(|c| c.named("law")));
     let (plots, layout) = over_time(curves, "V", "V was zero from the start");
     // Outside: V may fall or grow, and curves may be anywhere.
-    let layout = layout.with_legend_position(LegendPosition::OutsideRightTop);
+    let end = records.last().map_or(0.0, |r| r.time);
+    let layout = until(layout, end).with_legend_position(LegendPosition::OutsideRightTop);
     let layout = layout.with_title(title(outcome)).with_title_size(14).with_width(960.0).with_height(520.0);
     render(render_multiple(plots, layout), format)
 }

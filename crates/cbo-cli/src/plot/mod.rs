@@ -95,8 +95,10 @@ fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> 
 fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
     let (low, high) = whole_decades(range(curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))));
     let mut plots: Vec<Plot> = curves.into_iter().map(|c| c.line.into()).collect();
-    if plots.is_empty() {
-        let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0), (1.0, 1.0)]);
+    let empty = plots.is_empty();
+    if empty {
+        // One point is no line, but the library wants some.
+        let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0)]);
         plots.push(invisible.with_legend(nothing).into());
     }
     let layout = Layout::auto_from_plots(&plots)
@@ -107,6 +109,7 @@ fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
         .with_y_axis_min(low)
         .with_y_axis_max(high)
         .with_y_tick_step(((high - low) / 10.0).ceil());
+    let layout = if empty { until(layout, 1.0) } else { layout };
     (plots, below(layout).with_legend_col_limit(2))
 }
 

@@ -60,6 +60,8 @@ pub fn overview(
         Some(_) => Figure::new(2, 2)
             .with_structure(vec![vec![0], vec![1, 3], vec![2]])
             .with_figure_size(1180.0, 585.0)
+            // The upper one has a legend.
+            .with_row_height(0, 280.0)
             .with_col_width(1, LEFT + SIDE + maps::ROOM),
         None => Figure::new(1, 2).with_figure_size(1120.0, 420.0),
     };

@@ -61,6 +61,14 @@ impl Axis {
     }
 }
 
+/// The width of the picture.
+const WIDTH: f64 = 860.0;
+
+/// The name of a run in letters that can be drawn.
+fn named(name: &str, format: Format) -> String {
+    if format == Format::Png { text::readable(name) } else { name.to_string() }
+}
+
 /// Draws the runs.
 pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
     let values: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.1)).collect();
@@ -70,16 +78,17 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
         let width = if index < LINES.len() { 3.0 } else { 1.2 };
         let points = stairs(&curve.points).into_iter().map(|(n, v)| (n, axis.height(v)));
         let line = LinePlot::new().with_color(LINES[index % LINES.len()]).with_stroke_width(width);
-        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(curve.name.as_str()).into());
+        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(named(&curve.name, format)).into());
     }
+    let widest = curves.iter().map(|c| text::width(&named(&c.name, format), 14.0)).fold(0.0, f64::max);
+    let columns = ((WIDTH - 100.0) / (widest + 50.0)).floor().clamp(1.0, 4.0) as usize;
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_label("evaluations")
         .with_y_label(axis.label())
         .with_x_axis_min(0.0)
-        .with_legend_box(false)
-        .with_legend_position(LegendPosition::OutsideBottomColumns)
-        .with_width(860.0)
-        .with_height(540.0);
+        .with_width(WIDTH)
+        .with_height(520.0 + 20.0 * curves.len().div_ceil(columns) as f64);
+    layout = below(layout).with_legend_col_limit(columns);
     if let Axis::Decades { .. } = axis {
         let (low, high) = range(values.iter().map(|v| axis.height(*v)));
         let (low, high) = (low.floor(), high.ceil());
