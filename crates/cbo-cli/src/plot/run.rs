@@ -113,8 +113,9 @@ pub fn frame(
         Clock::Evaluations { .. } => format!("round {}", now.step),
     };
     let heading = format!("{}, {when}", title(problem.description(), problem.dim()));
-    let layout = layout.with_title(heading).with_title_size(14).with_width(LEFT + SIDE + maps::ROOM).with_height(555.0);
-    let layout = squared(layout, landscape, 40.0, 555.0);
+    let size = LEFT + SIDE + maps::ROOM;
+    let layout = layout.with_title(heading).with_title_size(14).with_width(size).with_height(size);
+    let layout = squared(layout, landscape, 40.0, size);
     render_with(render_multiple(plots, layout), bar(landscape).as_slice(), Format::Png)
 }
 
