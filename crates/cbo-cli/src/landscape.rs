@@ -51,6 +51,17 @@ pub struct Map {
     pub rows: Vec<Vec<f64>>,
     /// How energies become heights.
     pub scale: Scale,
+    /// For lines of equal height.
+    pub smooth: Smooth,
+}
+
+/// Smoothed heights on a coarser grid.
+#[derive(Clone, Debug)]
+pub struct Smooth {
+    /// Positions along a side, from 0 to 1.
+    pub places: Vec<f64>,
+    /// Heights there, one row per value of the second coordinate.
+    pub rows: Vec<Vec<f64>>,
 }
 
 /// Energies above the minimum as heights from 0 to 1, by a power that puts half of the picture below the middle: it shows
@@ -128,13 +139,14 @@ impl Map {
             let sum: f64 = places(i, j).map(|(u, v)| height(problem, &scale, &[at(x, u), at(y, v)])).sum();
             sum / (SAMPLES * SAMPLES) as f64
         };
-        let rows = (0..MAP).into_par_iter().map(|j| (0..MAP).map(|i| mean(i, j)).collect()).collect();
-        Self { rows, scale }
+        let rows: Vec<Vec<f64>> = (0..MAP).into_par_iter().map(|j| (0..MAP).map(|i| mean(i, j)).collect()).collect();
+        let smooth = Smooth::new(rows.clone());
+        Self { rows, scale, smooth }
     }
+}
 
-    /// Smoothed heights on a coarser grid, for lines of equal height: positions along a side from 0 to 1, and rows.
-    pub fn smoothed(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
-        let mut rows = self.rows.clone();
+impl Smooth {
+    fn new(mut rows: Vec<Vec<f64>>) -> Self {
         for _ in 0..3 {
             rows = transposed(&rows.iter().map(|row| averaged(row)).collect::<Vec<_>>());
             rows = transposed(&rows.iter().map(|row| averaged(row)).collect::<Vec<_>>());
@@ -148,7 +160,7 @@ impl Map {
             k => (k as f64 + 0.5) / size as f64,
         };
         let thinned = kept.iter().map(|j| kept.iter().map(|i| rows[*j][*i]).collect()).collect();
-        (kept.iter().map(place).collect(), thinned)
+        Self { places: kept.iter().map(place).collect(), rows: thinned }
     }
 }
 
@@ -263,7 +275,7 @@ mod tests {
         let row = &map.rows[MAP / 4];
         let jumps: Vec<f64> = row.windows(2).map(|w| w[1] - w[0]).collect();
         assert!(jumps.iter().all(|jump| jump.abs() < 0.02), "bands at cells");
-        let (_, smooth) = map.smoothed();
+        let smooth = &map.smooth.rows;
         let size = smooth.len();
         let mirrored = (0..size).map(|k| (smooth[size / 3][k] - smooth[size / 3][size - 1 - k]).abs());
         assert!(mirrored.fold(0.0, f64::max) < 0.02, "the bowl is symmetric");

@@ -261,12 +261,11 @@ fn ground(landscape: &Landscape) -> Vec<Plot> {
         Relief::Map(map) => map,
     };
     let (x, y) = (landscape.view[0], landscape.view[1]);
-    let (places, heights) = map.smoothed();
-    let along = |(low, high): (f64, f64)| places.iter().map(|part| low + (high - low) * part).collect();
+    let along = |(low, high): (f64, f64)| map.smooth.places.iter().map(|part| low + (high - low) * part).collect();
     let ticks: Vec<f64> = map.scale.ticks().into_iter().map(|v| map.scale.height(v)).chain([1.0]).collect();
     let levels: Vec<f64> = ticks.windows(2).flat_map(|pair| [0.5 * (pair[0] + pair[1]), pair[1]]).collect();
     let lines = ContourPlot::new()
-        .with_grid(heights, along(x), along(y))
+        .with_grid(map.smooth.rows.clone(), along(x), along(y))
         .with_levels(&levels[..levels.len() - 1])
         .with_line_color("#FFFFFF")
         .with_line_width(0.5);
