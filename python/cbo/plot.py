@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _space
+from . import _landscape, _space
 from ._lib import Problem
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["history", "swarm"]
 
-# Readable by colour-blind people (Okabe and Ito).
-_BLUE, _ORANGE, _BLACK = "#0072B2", "#D55E00", "#000000"
+# Readable by colour-blind people (Okabe and Ito), as in the pictures of the command line.
+_BLUE, _VERMILLION, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#999999"
+
+# Cells of a map along each side, and samples along each side of a cell; a Python function is called for every sample.
+_CELLS, _SAMPLES = 400, 3
+_CELLS_OF_CALLABLE = 120
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -68,15 +72,30 @@ def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
         # The points of a round are no swarm.
         for number, phase in enumerate(result.phases):
             label = "end of a phase" if number == 0 else None
-            axes.axvline(phase.stop, color=_ORANGE, linestyle=":", linewidth=0.8, label=label)
+            axes.axvline(phase.stop, color=_GREY, linestyle="--", linewidth=0.8, label=label)
     elif result.method.split(":")[0] != "auto":
-        axes.plot(evaluations, spread, color=_ORANGE, linestyle="--", label="spread of the swarm")
+        axes.plot(evaluations, spread, color=_GREEN, linestyle="--", label="spread of the swarm")
     # A best value of exactly 0 has no place there; the line ends before it.
     if len(best) and (best >= 0).all() and (best > 0).any():
         axes.set_yscale("log", nonpositive="mask")
+        _whole_decades(axes)
     axes.set_xlabel("evaluations")
-    axes.legend()
+    _legend(axes)
     return axes
+
+
+def _whole_decades(axes: Axes) -> None:
+    """Whole decades on the vertical axis, and numbers at decades alone."""
+    from matplotlib.ticker import NullFormatter
+
+    low, high = np.log10(axes.get_ylim())
+    axes.set_ylim(10.0 ** np.floor(low), 10.0 ** max(np.ceil(high), np.floor(low) + 1))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _legend(axes: Axes) -> None:
+    """The legend below, where nothing is hidden by it."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
 
 
 def swarm(
@@ -86,6 +105,8 @@ def swarm(
     ax: Axes | None = None,
 ) -> Axes:
     """Draws the particles of a run in one or two dimensions, with their consensus point.
+
+    Low is dark; the bar gives the values. The legend counts particles that are not in the picture.
 
     Parameters
     ----------
@@ -116,7 +137,7 @@ def swarm(
         _draw_line(axes, fun, box, result, points)
     else:
         _draw_plane(axes, fun, box, result, points)
-    axes.legend()
+    _legend(axes)
     return axes
 
 
@@ -143,26 +164,59 @@ def _draw_line(
     if fun is not None:
         x = np.linspace(box[0, 0], box[0, 1], 400)
         axes.plot(x, _values(fun, x[:, None]), color=_BLACK, linewidth=1)
-    axes.scatter(points[:, 0], energies, s=12, color=_BLUE, alpha=0.6, label="particles")
-    axes.axvline(float(result.consensus[0]), color=_ORANGE, linestyle="--", label="consensus")
+    axes.scatter(points[:, 0], energies, **_dots(points, box))
+    axes.axvline(float(result.consensus[0]), color=_BLACK, linestyle="--", label="consensus")
     axes.set_xlim(*box[0])
     axes.set_xlabel("x[0]")
     axes.set_ylabel("value")
+
+
+def _dots(points: NDArray[np.float64], box: NDArray[np.float64]) -> dict[str, Any]:
+    """The look of particles, and in their name how many are not in the picture."""
+    outside = int(((points < box[:, 0]) | (points > box[:, 1])).any(axis=1).sum())
+    count = "all" if outside == len(points) else outside
+    label = f"particles ({count} outside)" if outside else "particles"
+    return {"s": 14, "color": _VERMILLION, "edgecolors": "#1A1A1A", "linewidths": 0.5, "label": label}
 
 
 def _draw_plane(
     axes: Axes, fun: Any, box: NDArray[np.float64], result: Any, points: NDArray[np.float64]
 ) -> None:
     if fun is not None:
-        side = 120
-        across, up = (np.linspace(low, high, side) for low, high in box)
-        x, y = np.meshgrid(across, up)
-        z = _values(fun, np.column_stack([x.ravel(), y.ravel()])).reshape(side, side)
-        axes.contourf(x, y, np.where(np.isfinite(z), z, np.nan), levels=30, cmap="Greys", alpha=0.7)
-    axes.scatter(points[:, 0], points[:, 1], s=12, color=_BLUE, alpha=0.6, label="particles")
+        _draw_map(axes, fun, box)
+    axes.scatter(points[:, 0], points[:, 1], **_dots(points, box))
     x, y = result.consensus
-    axes.scatter(x, y, s=80, marker="x", color=_ORANGE, label="consensus")
+    axes.scatter(x, y, s=60, marker="D", color=_BLACK, edgecolors="white", linewidths=1.2, label="consensus")
     axes.set_xlim(*box[0])
     axes.set_ylim(*box[1])
     axes.set_xlabel("x[0]")
     axes.set_ylabel("x[1]")
+
+
+def _draw_map(axes: Axes, fun: Any, box: NDArray[np.float64]) -> None:
+    """The map of a function, with lines of equal height and a bar."""
+    if isinstance(fun, Problem):
+        minimum, cells, samples = fun.minimum, _CELLS, _SAMPLES
+    else:
+        minimum, cells, samples = None, _CELLS_OF_CALLABLE, 1
+    rows, scale, least = _landscape.heights(lambda x: _values(fun, x), box, minimum, cells, samples)
+    (left, right), (low, high) = box.tolist()
+    image = axes.imshow(
+        rows, origin="lower", extent=(left, right, low, high), aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="nearest"
+    )
+    values = scale.ticks()
+    places = scale.height(np.array(values))
+    levels = np.union1d(places[1:], (places + np.append(places[1:], 1.0)) / 2)
+    x, y = (a + (b - a) * (np.arange(cells) + 0.5) / cells for a, b in box)
+    axes.contour(x, y, _landscape.smoothed(rows), levels=levels, colors="white", linewidths=0.4)
+    label = "value above the minimum" if minimum is not None else f"value above {least:.3g}"
+    bar = axes.figure.colorbar(image, ax=axes, label=label)
+    bar.set_ticks(list(places), labels=[_number(value) for value in values])
+
+
+def _number(value: float) -> str:
+    """A value of the bar: a power of ten as one where it is far from 1."""
+    exponent = np.log10(value) if value > 0 else 0.0
+    if abs(exponent - round(exponent)) < 1e-9 and not -2 <= exponent < 2.5:
+        return f"$10^{{{round(exponent)}}}$"
+    return f"{value:g}"

@@ -112,7 +112,7 @@ def test_pictures(tmp_path):
     for problem in (cbo.problems.rastrigin(1), cbo.problems.himmelblau()):
         result = cbo.minimize(problem, particles=30, steps=10, seed=1)
         axes = cbo.plot.swarm(result, problem)
-        [particles] = [c for c in axes.collections if c.get_label() == "particles"]
+        [particles] = [c for c in axes.collections if str(c.get_label()).startswith("particles")]
         assert np.array_equal(particles.get_offsets()[:, 0], result.population[:, 0])
         axes.figure.savefig(tmp_path / "swarm.png")
         lines = result.plot().get_lines()
@@ -123,4 +123,43 @@ def test_pictures(tmp_path):
     assert cbo.plot.swarm(optimizer, lambda x: x[0], bounds=[(-2, 2)] * 2).get_xlim() == (-2, 2)
     with pytest.raises(ValueError, match="the swarm has 3 dimensions"):
         cbo.plot.swarm(cbo.minimize(cbo.problems.sphere(3), particles=5, steps=1))
+    pyplot.close("all")
+
+
+def test_maps_are_those_of_the_command_line():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from cbo import _landscape
+    from matplotlib import pyplot
+
+    # Ackley's function has 65 ripples along a side: cells are means, as of many more samples.
+    problem = cbo.problems.ackley(2)
+    rows, scale, least = _landscape.heights(problem, problem.bounds, problem.minimum, 400, 3)
+    (left, right), (low, high) = problem.bounds
+    assert least == problem.minimum and rows.min() >= 0 and rows.max() <= 1
+    part = (np.arange(40) + 0.5) / 40
+    for i, j in [(7, 311), (150, 201), (200, 200), (333, 17), (399, 0)]:
+        x, y = np.meshgrid(left + (right - left) * (i + part) / 400, low + (high - low) * (j + part) / 400)
+        fine = scale.height(problem(np.column_stack([x.ravel(), y.ravel()])) - least).mean()
+        assert abs(rows[j, i] - fine) < 0.01
+    # Low is dark.
+    result = cbo.minimize(problem, method="cbo", particles=20, steps=3, seed=1)
+    axes = cbo.plot.swarm(result, problem, bounds=[(100, 101)] * 2)
+    [image] = axes.get_images()
+    red, green, blue, _ = image.cmap([0.0, 1.0]).T
+    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    assert light[0] < 0.1 and light[1] > 0.8
+    assert len(axes.figure.axes) == 2, "a bar"
+    assert "particles (all outside)" in [text.get_text() for text in axes.get_legend().get_texts()]
+    pyplot.close("all")
+
+
+def test_logarithmic_axes_have_whole_decades():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    axes = cbo.minimize(cbo.problems.rastrigin(3), method="cbo", particles=20, steps=5, seed=1).plot()
+    decades = np.log10(axes.get_ylim())
+    assert np.allclose(decades, np.round(decades)) and decades[1] > decades[0]
     pyplot.close("all")

@@ -1,6 +1,6 @@
 //! `cbo meanfield`: its numbers, its files, its refusals.
 
-use crate::common::{assert_usage, object, path, stdout, words};
+use crate::common::{assert_usage, object, path, read_png, stdout, words};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
@@ -18,13 +18,9 @@ fn close(value: &Value, expected: f64, relative: f64) {
 
 /// The colours of a PNG.
 fn colours(file: &Path) -> HashSet<[u8; 3]> {
-    let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).expect("a file")));
-    let mut reader = decoder.read_info().expect("a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
-    let info = reader.next_frame(&mut pixels).expect("a picture");
-    let channels = info.color_type.samples();
-    assert!(channels >= 3 && info.width > 500 && info.height > 400, "{}", file.display());
-    pixels[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect()
+    let (width, height, colours) = read_png(file);
+    assert!(width > 500 && height > 400, "{}", file.display());
+    colours
 }
 
 /// The rows of a CSV file, and its names.
@@ -202,7 +198,7 @@ fn the_plane_can_be_drawn() {
     object(&words(&format!("{line} {}", path(folder.path()))));
     assert!(colours(&folder.path().join("density.png")).len() > 20);
     let frame = colours(&folder.path().join("frames/frame-0001.png"));
-    assert!(frame.contains(&[0xE6, 0x9F, 0x00]) && frame.len() > 20, "particles on the density");
+    assert!(frame.contains(&[0xD5, 0x5E, 0x00]) && frame.len() > 20, "particles on the density");
     let (names, _) = table(&folder.path().join("density.csv"));
     assert_eq!(names, ["time", "v1", "v2", "density"]);
 }

@@ -1,6 +1,6 @@
 //! The figures of the paper: numbers, files, pictures.
 
-use crate::common::{assert_usage, cbo, object, path, read_png, stderr, stdout, words};
+use crate::common::{assert_usage, cbo, command, object, path, read_png, stderr, stdout, words};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -131,6 +131,47 @@ fn a_figure_for_people_is_a_table() {
     let output = cbo(&["paper", "fig2", "--out", path(folder.path())]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     assert!(stdout(&output).contains("all 36 claims of the proof hold"));
+}
+
+/// A figure is there as soon as it is done, whatever happens to those after it.
+#[cfg(unix)]
+#[test]
+fn finished_figures_survive_the_end_of_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = command(&["paper", "all", "--quiet", "--out", path(folder.path())]).spawn().expect("started");
+    let done = folder.path().join("fig1a.json");
+    for _ in 0..600 {
+        if done.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    for ending in ["svg", "png", "csv", "json"] {
+        assert!(folder.path().join(format!("fig1a.{ending}")).exists(), "{ending}");
+    }
+    assert!(!folder.path().join("fig1b.json").exists() && !folder.path().join("index.html").exists());
+}
+
+/// Side lengths of the squares of Figure 3, as its SVG has them.
+#[test]
+fn square_maps_are_square() {
+    let folder = tempfile::tempdir().expect("a folder");
+    object(&cbo(&["paper", "fig3", "--json", "--out", path(folder.path())]));
+    let svg = fs::read_to_string(folder.path().join("fig3.svg")).expect("SVG");
+    let number = |rect: &str, name: &str| -> f64 {
+        let rest = rect.split(&format!(" {name}=\"")).nth(1).expect("an attribute");
+        rest.split('"').next().expect("a value").parse().expect("a number")
+    };
+    let maps: Vec<(f64, f64)> = svg
+        .split("<rect")
+        .filter(|rect| rect.to_lowercase().contains("#bbd5ea"))
+        .map(|rect| (number(rect, "width"), number(rect, "height")))
+        .collect();
+    assert!(maps.len() > 30);
+    assert!(maps.iter().all(|(width, height)| (width - height).abs() < 0.1), "{maps:?}");
 }
 
 #[test]

@@ -78,8 +78,7 @@ fn parameters_are_checked() {
     assert_eq!(message(with("sphere", "amplitude", 1.0)), "sphere has no parameter `amplitude`; it has none");
     assert_eq!(message(with("rastrigin", "height", 1.0)), "rastrigin has no parameter `height`; it has `amplitude`");
     for value in [f64::NAN, f64::INFINITY, -1.0] {
-        let expected =
-            format!("parameter `amplitude` of rastrigin is {value}; it must be a number from 0 to 1e12");
+        let expected = format!("parameter `amplitude` of rastrigin is {value}; it must be a number from 0 to 1e12");
         assert_eq!(message(with("rastrigin", "amplitude", value)), expected);
     }
     let problem = with("rastrigin", "amplitude", 10.0).build().unwrap();

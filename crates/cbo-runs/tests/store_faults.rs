@@ -116,7 +116,7 @@ fn a_full_disk_is_told_and_what_was_safe_stays() {
     let error = said.iter().find(|line| line.starts_with("error ")).expect("it ends with an error");
     assert!(error.contains("the disk is full") && error.contains("make room"), "{error}");
     let last = last_safe(&said).expect("something was safe");
-    assert!(last > 1000, "{last}");
+    assert!(last > 100, "{last}");
     // As if there were room again: the same files on another disk.
     let store = Store::open(&after.join("evaluations.sqlite")).expect("the store again");
     assert!(store.counts().total() > last, "{last}: {:?}", store.counts());

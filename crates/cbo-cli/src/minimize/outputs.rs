@@ -16,6 +16,7 @@ use crate::{certify, files, mnist};
 use cbo::{Record, RunReport, Scalar};
 use cbo_problems::Problem;
 use cbo_runs::folder::{self, FolderError};
+use rayon::prelude::*;
 use std::path::Path;
 
 /// Everything that can be known to go wrong with the outputs before the run.
@@ -196,11 +197,11 @@ fn write_frames(
     problem: &Problem,
     landscape: &Landscape,
 ) -> Result<(), CliError> {
-    for (index, snapshot) in pictures.snapshots.iter().enumerate() {
-        let past = &pictures.snapshots[..=index];
-        let frame = plot::run::frame(problem, landscape, snapshot, past, &pictures.clock)?;
-        files::write_whole(&folder.join(frame_name(index)), &frame)?;
-    }
+    let (snapshots, clock) = (&pictures.snapshots, &pictures.clock);
+    snapshots.par_iter().enumerate().try_for_each(|(index, snapshot)| {
+        let frame = plot::run::frame(problem, landscape, snapshot, &snapshots[..=index], clock)?;
+        files::write_whole(&folder.join(frame_name(index)), &frame)
+    })?;
     // Frames of an earlier, longer animation would otherwise follow these.
     let failed = |e| CliError::Failed(format!("cannot tidy {}: {e}", folder.display()));
     for name in files::names(folder).map_err(failed)? {

@@ -157,23 +157,24 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
         files::check_file(&args.out.join(PAGE))?;
     }
     let mut sheets = Vec::new();
-    if wanted(Choice::Fig1a) {
-        sheets.push(fig1a::sheet()?);
-    }
-    if wanted(Choice::Fig1b) {
-        sheets.push(fig1b::sheet(args.quick, args.scheme, args.seed, &mut shown(!args.json && !args.quiet))?);
-    }
-    if wanted(Choice::Fig2) {
-        sheets.push(fig2::sheet()?);
-    }
-    if wanted(Choice::Fig3) {
-        sheets.push(fig3::sheet()?);
-    }
-    if wanted(Choice::Fig4) {
-        sheets.push(fig4::sheet(&runs)?);
+    let mut failure = None;
+    for (choice, _) in all.into_iter().filter(|(choice, _)| wanted(*choice)) {
+        // Each is written when it is done: whatever happens to the next one, it is there.
+        match draw(choice, args, &runs).and_then(|sheet| write(args, &sheet).map(|()| sheet)) {
+            Ok(sheet) => sheets.push(sheet),
+            Err(CliError::Interrupted) => return Err(CliError::Interrupted),
+            Err(error) => failure = failure.or(Some(error)),
+        }
     }
     let missing = (args.figure == Choice::All && runs.is_empty()).then_some(fig4::NEEDS_RUNS);
-    let written = write(args, &sheets, missing);
+    if sheets.is_empty() {
+        return failure.map_or(Ok(()), Err);
+    }
+    if args.figure == Choice::All
+        && let Err(error) = files::write_whole(&args.out.join(PAGE), html::page(&sheets, missing).as_bytes())
+    {
+        failure = failure.or(Some(error));
+    }
     let report = match (args.json, &sheets[..]) {
         (true, [sheet]) if args.figure != Choice::All => sheet.json.clone(),
         (true, _) => {
@@ -185,8 +186,10 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
             parts.collect::<Vec<_>>().join("\n")
         }
     };
-    let printed = print(&report);
-    written.and(printed)?;
+    print(&report)?;
+    if let Some(error) = failure {
+        return Err(error);
+    }
     match sheets.iter().find(|s| !s.agrees) {
         Some(sheet) => Err(CliError::Failed(format!("{}: {}", sheet.name, sheet.verdict))),
         None => Ok(()),
@@ -233,21 +236,23 @@ fn text(sheet: &Sheet, args: &PaperArgs) -> String {
     format!("{title}\n{about}\n\n{}\n{verdict}\nwritten: {} (.svg, .csv, .json)\n", sheet.table.text(), file.display())
 }
 
-/// Writes what was made; the JSON of a figure last, so that a figure with a JSON is whole.
-fn write(args: &PaperArgs, sheets: &[Sheet], missing: Option<&str>) -> Result<(), CliError> {
-    for sheet in sheets {
-        let contents = [
-            ("svg", &sheet.svg[..]),
-            ("png", &sheet.png),
-            ("csv", sheet.csv.as_bytes()),
-            ("json", sheet.json.as_bytes()),
-        ];
-        for (ending, bytes) in contents {
-            files::write_whole(&args.out.join(format!("{}.{ending}", sheet.name)), bytes)?;
-        }
+/// Makes a figure.
+fn draw(choice: Choice, args: &PaperArgs, runs: &[runs::Finished]) -> Result<Sheet, CliError> {
+    match choice {
+        Choice::Fig1a => fig1a::sheet(),
+        Choice::Fig1b => fig1b::sheet(args.quick, args.scheme, args.seed, &mut shown(!args.json && !args.quiet)),
+        Choice::Fig2 => fig2::sheet(),
+        Choice::Fig3 => fig3::sheet(),
+        Choice::Fig4 | Choice::All => fig4::sheet(runs),
     }
-    if args.figure == Choice::All {
-        files::write_whole(&args.out.join(PAGE), html::page(sheets, missing).as_bytes())?;
+}
+
+/// Writes a figure; its JSON last, so that a figure with a JSON is whole.
+fn write(args: &PaperArgs, sheet: &Sheet) -> Result<(), CliError> {
+    let contents =
+        [("svg", &sheet.svg[..]), ("png", &sheet.png), ("csv", sheet.csv.as_bytes()), ("json", sheet.json.as_bytes())];
+    for (ending, bytes) in contents {
+        files::write_whole(&args.out.join(format!("{}.{ending}", sheet.name)), bytes)?;
     }
     Ok(())
 }

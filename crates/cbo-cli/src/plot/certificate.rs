@@ -17,32 +17,16 @@ pub fn overview(problem: &Problem, certificate: &Certificate, format: Format) ->
     let dims = if problem.dim() == 1 { "dimension" } else { "dimensions" };
     let title = format!("Certificate of a run: {} in {} {dims}", problem.description(), problem.dim());
     let figure = Figure::new(2, 2).with_figure_size(1180.0, 900.0).with_plots(plots).with_layouts(layouts);
-    render(&figure.with_title(title).with_title_size(16).render(), format)
+    render(figure.with_title(title).with_title_size(16).render(), format)
 }
 
-/// The same times in each panel, and the legend under it, where no curve is.
+/// The same times in each panel, and the legend under it.
 fn framed(layout: Layout, end: f64) -> Layout {
-    let layout = if end > 0.0 { layout.with_x_axis_min(0.0).with_x_axis_max(end) } else { layout };
-    layout
-        .with_title_size(14)
-        .with_legend_box(false)
-        .with_legend_col_limit(2)
-        .with_legend_position(LegendPosition::OutsideBottomColumns)
+    below(until(layout, end)).with_title_size(14).with_legend_col_limit(2)
 }
 
 fn over(certificate: &Certificate, value: impl Fn(&CertificateRecord) -> Option<f64>) -> Vec<(f64, f64)> {
     certificate.records().iter().filter_map(|r| value(r).map(|v| (r.time, v))).collect()
-}
-
-/// A panel in decades, at least one of them.
-fn decades(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
-    let (low, high) = range(curves.iter().flat_map(|c| c.points.iter().map(|p| p.1)));
-    let (plots, layout) = over_time(curves, label, nothing);
-    if high - low >= 1.0 || !low.is_finite() {
-        return (plots, layout);
-    }
-    let (low, high) = (low.floor(), high.ceil().max(low.floor() + 1.0));
-    (plots, layout.with_y_axis_min(low).with_y_axis_max(high).with_y_tick_step(1.0))
 }
 
 /// A line that only its legend shows: what would be here, and why it is not.
@@ -61,7 +45,7 @@ fn decay_panel(certificate: &Certificate) -> Panel {
         curve(points.into_iter(), BLACK, 1.4).map(|c| Curve { line: c.line.with_dashed(), ..c }.named(&name))
     });
     let curves = measured.into_iter().chain(reference).collect();
-    let (plots, layout) = decades(curves, "V", "the swarm sits on the minimiser");
+    let (plots, layout) = over_time(curves, "V", "the swarm sits on the minimiser");
     (plots, layout.with_title("Distance to the minimiser, V = W_2^2 / 2"))
 }
 
@@ -74,7 +58,7 @@ fn consensus_panel(certificate: &Certificate) -> Panel {
         curve(bound.into_iter(), VERMILLION, 1.4).map(|c| c.named("at most this, by Proposition 1")),
     ];
     let nothing = "the consensus point sits on the minimiser";
-    let (mut plots, layout) = decades(curves.into_iter().flatten().collect(), "distance", nothing);
+    let (mut plots, layout) = over_time(curves.into_iter().flatten().collect(), "distance", nothing);
     if silent {
         plots.push(absent("Proposition 1 is silent"));
     }
@@ -127,7 +111,7 @@ fn mass_panel(certificate: &Certificate) -> Panel {
         curve(sharp.into_iter(), GREEN, 1.4).map(|c| c.named("with the least p of its proof")),
     ];
     let nothing = "all particles there, or none";
-    let (mut plots, layout) = decades(curves.into_iter().flatten().collect(), "-log(mass)", nothing);
+    let (mut plots, layout) = over_time(curves.into_iter().flatten().collect(), "-log(mass)", nothing);
     plots.extend(why.map(absent));
     let radius = short(certificate.mass_radius());
     (plots, layout.with_title(format!("Mass within {radius} of the minimiser (Proposition 2)")))

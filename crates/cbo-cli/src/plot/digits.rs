@@ -49,7 +49,7 @@ pub fn confusion(matrix: &Confusion, title: &str, format: Format) -> Result<Vec<
     (layout.suppress_x_ticks, layout.suppress_y_ticks, layout.show_colorbar) = (true, true, false);
     layout.theme.axis_color = "#FFFFFF".into();
     let layout = texts.into_iter().fold(layout, |layout, text| layout.with_annotation(text));
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, layout), format)
 }
 
 /// A text with its middle at a point.
@@ -185,16 +185,7 @@ impl Sheet {
     }
 
     fn png(&self) -> Result<Vec<u8>, CliError> {
-        let failed = |e: png::EncodingError| CliError::Failed(format!("the sheet could not be drawn: {e}"));
-        let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, size(self.width), size(self.height));
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header().map_err(failed)?;
-        writer.write_image_data(&self.rgb).map_err(failed)?;
-        writer.finish().map_err(failed)?;
-        Ok(bytes)
+        raster::encode(&self.rgb, self.width, self.height)
     }
 }
 

@@ -29,16 +29,15 @@ pub fn fig1a(figure: &fig1a::Figure, format: Format) -> Result<Vec<u8>, CliError
     ];
     let layout = Layout::auto_from_plots(&plots)
         .with_title("Figure 1a: the Rastrigin function in one coordinate")
+        .with_title_size(16)
         .with_x_label("v")
         .with_y_label("energy")
         .with_x_axis_min(figure.parameters.low)
         .with_x_axis_max(figure.parameters.high)
         .with_y_axis_min(-1.0)
-        .with_legend_box(false)
-        .with_legend_position(LegendPosition::OutsideBottomColumns)
         .with_width(720.0)
         .with_height(480.0);
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, below(layout)), format)
 }
 
 /// Figure 1b: V(t)/V(0) on a linear and on a logarithmic axis.
@@ -102,7 +101,7 @@ pub fn fig1b(parameters: &fig1b::Parameters, curves: &[fig1b::Curve], format: Fo
         .with_layouts(vec![layout, log_layout.with_x_axis_max(parameters.time)])
         .with_shared_legend_entries(legend)
         .with_shared_legend_right_middle();
-    render(&figure.render(), format)
+    render(figure.render(), format)
 }
 
 /// The colour of a set of Figure 2.
@@ -142,6 +141,7 @@ pub fn fig2(figure: &fig2::Figure, format: Format) -> Result<Vec<u8>, CliError> 
                 .with_y_axis_max(1.25 * r)
                 .with_x_tick_step(0.5 * r)
                 .with_y_tick_step(0.5 * r)
+                .with_equal_aspect()
                 .with_show_grid(false);
             plots.push(drawn);
             layout.show_colorbar = false;
@@ -172,7 +172,7 @@ pub fn fig2(figure: &fig2::Figure, format: Format) -> Result<Vec<u8>, CliError> 
         .with_layouts(layouts)
         .with_shared_legend_entries(sets.into_iter().chain(marks).collect())
         .with_shared_legend_right_middle();
-    render(&sheet.render(), format)
+    render(sheet.render(), format)
 }
 
 /// The sets of coordinate `k` as strips across the box: each lies where its coordinate says, whatever the other one is.

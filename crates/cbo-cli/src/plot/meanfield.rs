@@ -7,10 +7,16 @@ use cbo_lab::meanfield::{Law, Marginal, Snapshot, frozen_v};
 use kuva::plot::legend::{LegendEntry, LegendShape};
 
 /// Rows of the picture of the density over time.
-const ROWS: usize = 160;
+const ROWS: usize = 240;
+
+/// Its columns.
+const COLUMNS: usize = 320;
+
+/// Cells of the raster of the plane, in each direction.
+const MAP: usize = 100;
 
 /// Cells of a map of the plane, in each direction.
-const MAP: usize = 100;
+const CELLS: usize = 200;
 
 /// Bins of a histogram.
 const BINS: usize = 60;
@@ -35,12 +41,25 @@ pub(crate) fn density(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliE
             panels.push((plots, layout.with_title(format!("time {:.2}, closer", last.time))));
         }
         let rows = panels.len().div_ceil(3);
-        let sheet = Figure::new(rows, 3).with_figure_size(1240.0, 370.0 * rows as f64);
+        let sheet = Figure::new(rows, 3).with_figure_size(1480.0, 330.0 * rows as f64);
         (panels, sheet.with_shared_legend_entries(marks()).with_shared_legend_right_middle())
     };
+    let panels_with_maps = if flat { 1 } else { panels.len() };
     let (plots, layouts) = panels.into_iter().unzip();
     let figure = figure.with_plots(plots).with_layouts(layouts).with_title(title(outcome)).with_title_size(16);
-    render(&figure.render(), format)
+    let bars = vec![bar(); panels_with_maps];
+    render_with(figure.render(), &bars, format)
+}
+
+/// What the colours of a density mean.
+fn bar() -> Bar {
+    let ticks = [0.0f64, 0.1, 0.25, 0.5, 0.75, 1.0].map(|part| (shade(part), value(part)));
+    Bar { label: "density / its maximum".into(), ticks: ticks.to_vec() }
+}
+
+/// The height of a density in a map, relative to its maximum: thin tails are to be seen.
+fn shade(part: f64) -> f64 {
+    part.max(0.0).sqrt()
 }
 
 /// One legend for all maps of the plane.
@@ -51,7 +70,7 @@ fn marks() -> Vec<LegendEntry> {
         shape: LegendShape::Marker(shape),
         dasharray: None,
     };
-    vec![mark("minimiser", VERMILLION, MarkerShape::Star), mark("consensus", BLACK, MarkerShape::Diamond)]
+    vec![mark("minimiser", PURPLE, MarkerShape::Star), mark("consensus", BLACK, MarkerShape::Diamond)]
 }
 
 /// V over time: of the law, of the particles and of the theory.
@@ -73,9 +92,10 @@ pub(crate) fn energy(outcome: &Outcome, format: Format) -> Result<Vec<u8>, CliEr
     curves.extend(curve(records.iter().map(|r| (r.time, r.v)), BLACK, 1.3).map(|c| c.named("law")));
     let (plots, layout) = over_time(curves, "V", "V was zero from the start");
     // Outside: V may fall or grow, and curves may be anywhere.
-    let layout = layout.with_legend_position(LegendPosition::OutsideRightTop);
+    let end = records.last().map_or(0.0, |r| r.time);
+    let layout = until(layout, end).with_legend_position(LegendPosition::OutsideRightTop);
     let layout = layout.with_title(title(outcome)).with_title_size(14).with_width(960.0).with_height(520.0);
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, layout), format)
 }
 
 fn dashed(curve: Curve) -> Curve {
@@ -136,7 +156,7 @@ pub(crate) fn distance(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Cli
         .with_title_size(14)
         .with_width(680.0)
         .with_height(520.0);
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, layout), format)
 }
 
 /// One frame, as PNG: the law and the particles at a snapshot.
@@ -174,7 +194,7 @@ pub(crate) fn frame(outcome: &Outcome, at: usize) -> Result<Vec<u8>, CliError> {
         map(outcome, snapshot, &plane(outcome), Some((positions, "particles")))
     };
     let layout = layout.with_title(heading).with_title_size(14).with_width(640.0).with_height(560.0);
-    render(&render_multiple(plots, layout), Format::Png)
+    render_with(render_multiple(plots, layout), &[bar()], Format::Png)
 }
 
 /// The density on the raster of the pictures of the plane: v1, v2 and density.
@@ -226,55 +246,62 @@ fn close(law: &Law) -> [(f64, f64); 2] {
     })
 }
 
-/// White where there is nothing, dark blue where most is.
-fn blues() -> ColorMap {
-    ColorMap::Custom(Arc::new(|t: f64| {
-        let t = t.clamp(0.0, 1.0).sqrt();
-        let mix = |from: f64, to: f64| (from + (to - from) * t) as u8;
-        format!("#{:02x}{:02x}{:02x}", mix(255.0, 0.0), mix(255.0, 70.0), mix(255.0, 150.0))
-    }))
-}
-
 /// The density over time, relative to the largest of its time.
 fn over_time_map(outcome: &Outcome) -> Panel {
     let view = reach(outcome, 0);
-    let columns: Vec<Vec<f64>> = outcome
+    let columns: Vec<(f64, Vec<f64>)> = outcome
         .trajectory
         .snapshots
         .iter()
         .map(|s| {
             let column: Vec<f64> = (0..ROWS).map(|i| s.law.density_at(&[middle(view, i, ROWS)])).collect();
             let largest = column.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-            column.iter().map(|d| d / largest).collect()
+            (s.time, column.iter().map(|d| shade(d / largest)).collect())
         })
         .collect();
-    let rows: Vec<Vec<f64>> = (0..ROWS).map(|i| columns.iter().map(|c| c[i]).collect()).collect();
     let end = outcome.trajectory.records.last().map_or(1.0, |r| r.time);
-    let map = Heatmap::new().with_data(rows).with_x_range(0.0, end).with_y_range(view.0, view.1);
-    let mut plots: Vec<Plot> = vec![map.with_cell_size(1.0).with_color_map(blues()).into()];
+    let between: Vec<Vec<f64>> = (0..COLUMNS).map(|k| interpolated(&columns, middle((0.0, end), k, COLUMNS))).collect();
+    let rows: Vec<Vec<f64>> = (0..ROWS).map(|i| between.iter().map(|c| c[i]).collect()).collect();
+    let mut plots: Vec<Plot> = vec![maps::map(rows, (0.0, end), view)];
     let records = &outcome.trajectory.records;
     let line = |points: Vec<(f64, f64)>, colour: &str, width: f64| {
         LinePlot::new().with_data(points).with_color(colour).with_stroke_width(width)
     };
     let minimiser = outcome.trajectory.minimiser[0];
     // Wide and below: the consensus point often lies on it.
-    plots.push(line(vec![(0.0, minimiser), (end, minimiser)], GREEN, 6.0).with_legend("minimiser").into());
-    let mean = records.iter().map(|r| (r.time, r.mean[0])).collect();
-    plots.push(line(mean, ORANGE, 1.6).with_legend("mean").into());
+    plots.push(line(vec![(0.0, minimiser), (end, minimiser)], PURPLE, 6.0).with_legend("minimiser").into());
+    let mean: Vec<(f64, f64)> = records.iter().map(|r| (r.time, r.mean[0])).collect();
     let consensus = records.iter().map(|r| (r.time, r.consensus[0])).filter(|p| (view.0..=view.1).contains(&p.1));
-    plots.push(line(consensus.collect(), BLACK, 1.6).with_legend("consensus").into());
+    let consensus: Vec<(f64, f64)> = consensus.collect();
+    for (points, colour, name) in [(mean, VERMILLION, "mean"), (consensus, BLACK, "consensus")] {
+        // A light rim, to be seen on every colour of the map.
+        plots.push(line(points.clone(), "#FFFFFF", 2.8).into());
+        plots.push(line(points, colour, 1.6).with_legend(name).into());
+    }
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_axis_min(0.0)
         .with_x_axis_max(end)
         .with_y_axis_min(view.0)
         .with_y_axis_max(view.1)
         .with_x_label("time")
-        .with_y_label("v (density relative to its maximum)")
+        .with_y_label("v")
         .with_show_grid(false)
-        .with_legend_position(LegendPosition::OutsideBottomColumns)
-        .with_legend_box(false);
+        .with_force_margins(66.0, maps::ROOM);
     layout.show_colorbar = false;
-    (plots, layout)
+    (plots, below(layout).with_legend_col_limit(3))
+}
+
+/// The column at a time, between the two that are nearest.
+fn interpolated(columns: &[(f64, Vec<f64>)], time: f64) -> Vec<f64> {
+    let next = columns.partition_point(|(at, _)| *at < time);
+    match (next.checked_sub(1).and_then(|k| columns.get(k)), columns.get(next)) {
+        (Some((before, left)), Some((after, right))) => {
+            let part = (time - before) / (after - before);
+            left.iter().zip(right).map(|(a, b)| a + part * (b - a)).collect()
+        }
+        (Some((_, one)), None) | (None, Some((_, one))) => one.clone(),
+        (None, None) => vec![0.0; ROWS],
+    }
 }
 
 /// The density about its mean, in standard deviations: the shape behind the shrinking.
@@ -325,27 +352,30 @@ fn histogram(positions: &[f64], low: f64, high: f64) -> Vec<(f64, f64)> {
 fn map(outcome: &Outcome, snapshot: &Snapshot, view: &[(f64, f64); 2], dots: Option<(&[f64], &str)>) -> Panel {
     let [x, y] = *view;
     let row = |j: usize| -> Vec<f64> {
-        (0..MAP).map(|i| snapshot.law.density_at(&[middle(x, i, MAP), middle(y, j, MAP)])).collect()
+        (0..CELLS).map(|i| snapshot.law.density_at(&[middle(x, i, CELLS), middle(y, j, CELLS)])).collect()
     };
-    let rows: Vec<Vec<f64>> = (0..MAP).map(row).collect();
-    let ground = Heatmap::new().with_data(rows).with_x_range(x.0, x.1).with_y_range(y.0, y.1);
-    let mut plots: Vec<Plot> = vec![ground.with_cell_size(1.0).with_color_map(blues()).into()];
+    let rows: Vec<Vec<f64>> = (0..CELLS).map(row).collect();
+    let largest = rows.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let heights = rows.iter().map(|row| row.iter().map(|d| shade(d / largest)).collect()).collect();
+    let mut plots: Vec<Plot> = vec![maps::map(heights, x, y)];
     let inside = |p: &(f64, f64)| (x.0..=x.1).contains(&p.0) && (y.0..=y.1).contains(&p.1);
     if let Some((positions, name)) = dots {
         let points: Vec<(f64, f64)> =
             positions.chunks_exact(2).take(DOTS).map(|p| (p[0], p[1])).filter(inside).collect();
-        let dots = ScatterPlot::new().with_data(points).with_color(ORANGE).with_size(2.2).with_marker_opacity(0.8);
-        plots.push(dots.with_legend(name).into());
+        let dots = |colour: &str, size| ScatterPlot::new().with_data(points.clone()).with_color(colour).with_size(size);
+        plots.push(dots("#1A1A1A", 2.7).into());
+        plots.push(dots(VERMILLION, 2.0).with_legend(name).into());
     }
     let marks = [
         // The larger below: often they lie at the same place.
-        (&outcome.trajectory.minimiser, VERMILLION, MarkerShape::Star, 10.0, "minimiser"),
+        (&outcome.trajectory.minimiser, PURPLE, MarkerShape::Star, 9.0, "minimiser"),
         (&snapshot.consensus, BLACK, MarkerShape::Diamond, 4.0, "consensus"),
     ];
     for (point, colour, shape, size, name) in marks {
         let place: Vec<(f64, f64)> = [(point[0], point[1])].into_iter().filter(inside).collect();
-        let mark = ScatterPlot::new().with_data(place).with_color(colour).with_size(size).with_marker(shape);
-        plots.push(mark.with_legend(name).into());
+        let mark = |colour: &str, size| ScatterPlot::new().with_data(place.clone()).with_color(colour).with_size(size);
+        plots.push(mark("#FFFFFF", size + 2.0).with_marker(shape).into());
+        plots.push(mark(colour, size).with_marker(shape).with_legend(name).into());
     }
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_axis_min(x.0)
@@ -357,8 +387,7 @@ fn map(outcome: &Outcome, snapshot: &Snapshot, view: &[(f64, f64); 2], dots: Opt
         .with_show_grid(false)
         .with_title(format!("time {:.2}", snapshot.time))
         .with_title_size(12)
-        .with_legend_box(false)
-        .with_legend_position(LegendPosition::OutsideBottomColumns);
+        .with_force_margins(60.0, maps::ROOM);
     layout.show_colorbar = false;
-    (plots, layout)
+    (plots, below(layout).with_legend_col_limit(3))
 }

@@ -1,17 +1,22 @@
 //! Pictures: the only module that knows the plotting library. What they share is here; each kind of picture has its own
-//! file. Colours are those of Okabe and Ito, which colour-blind people can tell apart.
+//! file. Colours are those of Okabe and Ito, which colour-blind people can tell apart; maps are in viridis.
 
 pub mod certificate;
 pub mod digits;
 pub mod figures;
+mod maps;
 pub mod meanfield;
 pub mod networks;
+mod raster;
 pub mod run;
 pub mod runs;
+mod text;
 pub mod training;
 
 use crate::error::CliError;
 use kuva::prelude::*;
+use kuva::render::render::Scene;
+use maps::Bar;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,9 +26,10 @@ const BLUE: &str = "#0072B2";
 const VERMILLION: &str = "#D55E00";
 const PURPLE: &str = "#CC79A7";
 const GREEN: &str = "#009E73";
+const SKY: &str = "#56B4E9";
 
-/// PNG pixels per SVG unit.
-const SCALE: f32 = 2.0;
+/// Colours that mean something.
+const COLOURS: [&str; 10] = ["#FFFFFF", "#1A1A1A", BLACK, ORANGE, BLUE, VERMILLION, PURPLE, GREEN, SKY, "#BBD5EA"];
 
 /// A kind of picture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +54,18 @@ impl Format {
 /// One panel: what is drawn, and its frame.
 type Panel = (Vec<Plot>, Layout);
 
-fn render(scene: &kuva::render::render::Scene, format: Format) -> Result<Vec<u8>, CliError> {
+fn render(scene: Scene, format: Format) -> Result<Vec<u8>, CliError> {
+    render_with(scene, &[], format)
+}
+
+/// A picture whose maps have bars.
+fn render_with(mut scene: Scene, bars: &[Bar], format: Format) -> Result<Vec<u8>, CliError> {
+    maps::draw_bars(&mut scene, bars);
+    // SVG is shown with the fonts of whoever looks at it.
+    text::fit(&mut scene, format == Format::Png);
     match format {
-        Format::Svg => Ok(SvgBackend::new().render_scene(scene).into_bytes()),
-        Format::Png => PngBackend::new()
-            .with_scale(SCALE)
-            .render_scene(scene)
-            .map_err(|e| CliError::Failed(format!("the picture could not be drawn: {e}"))),
+        Format::Svg => Ok(maps::svg(&mut scene)?.into_bytes()),
+        Format::Png => raster::png(&mut scene),
     }
 }
 
@@ -88,44 +99,101 @@ fn curve(points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64) -> 
     (!points.is_empty()).then_some(Curve { points, line })
 }
 
-/// A panel of curves over time; if there is nothing to draw, an empty one that says so.
+/// A panel of curves over time in whole decades; if there is nothing to draw, an empty one that says so.
 ///
 /// We take the logarithm ourselves: the library's axis ends at 1e-10.
 fn over_time(curves: Vec<Curve>, label: &str, nothing: &str) -> Panel {
-    let decades = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
-    let (low, high) = range(decades());
+    let (low, high) = whole_decades(range(curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))));
     let mut plots: Vec<Plot> = curves.into_iter().map(Curve::plot).collect();
-    if plots.is_empty() {
-        let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0), (1.0, 1.0)]);
+    let empty = plots.is_empty();
+    if empty {
+        // One point is no line, but the library wants some.
+        let invisible = LinePlot::new().with_color("#FFFFFF").with_data([(0.0, 0.0)]);
         plots.push(invisible.with_legend(nothing).into());
     }
-    let mut layout = Layout::auto_from_plots(&plots)
+    let layout = Layout::auto_from_plots(&plots)
         .with_x_label("time")
         .with_y_label(label)
+        .with_label_size(14)
         .with_y_tick_format(TickFormat::Custom(Arc::new(decade)))
-        .with_legend_position(LegendPosition::InsideTopRight);
-    if high - low >= 1.0 {
-        let (low, high) = (low.floor(), high.ceil());
-        layout = layout.with_y_axis_min(low).with_y_axis_max(high).with_y_tick_step(((high - low) / 10.0).ceil());
-    }
-    (plots, layout)
+        .with_y_axis_min(low)
+        .with_y_axis_max(high)
+        .with_y_tick_step(((high - low) / 10.0).ceil());
+    let layout = if empty { until(layout, 1.0) } else { layout };
+    (plots, below(layout).with_legend_col_limit(2))
+}
+
+/// The legend under a panel, where no curve is.
+fn below(layout: Layout) -> Layout {
+    layout.with_legend_box(false).with_legend_position(LegendPosition::OutsideBottomColumns)
+}
+
+/// A panel from time 0 to `end`; panels that are compared have the same.
+fn until(layout: Layout, end: f64) -> Layout {
+    if end > 0.0 { layout.with_x_axis_min(0.0).with_x_axis_max(end) } else { layout }
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }
 
-/// The label of 10^exponent.
+/// The decades about a range, at least one.
+fn whole_decades((low, high): (f64, f64)) -> (f64, f64) {
+    match (low.floor(), high.ceil()) {
+        (low, high) if low < high => (low, high),
+        (low, _) if low.is_finite() => (low - 1.0, low + 1.0),
+        _ => (0.0, 1.0),
+    }
+}
+
+/// The label of 10^exponent; nothing between decades.
 fn decade(exponent: f64) -> String {
     let whole = exponent.round();
     match (exponent - whole).abs() < 1e-6 {
-        true if !(-2.0..=3.0).contains(&whole) => format!("1e{whole}"),
-        true => format!("{}", 10f64.powi(whole as i32)),
-        false => {
-            // Three digits are enough for a tick.
-            let value = 10f64.powf(exponent);
-            let unit = 10f64.powf(exponent.floor() - 2.0);
-            crate::numbers::short((value / unit).round() * unit)
+        true if whole == 0.0 => "1".into(),
+        true => format!("10{}", raised(&format!("{whole}"))),
+        false => String::new(),
+    }
+}
+
+/// A whole number as an exponent.
+fn raised(number: &str) -> String {
+    let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let one = |c: char| c.to_digit(10).map_or('⁻', |digit| digits[digit as usize]);
+    number.chars().map(one).collect()
+}
+
+/// A value of a scale in words: a power of ten as one where it is far from 1.
+fn value(number: f64) -> String {
+    let exponent = number.log10();
+    match (exponent - exponent.round()).abs() < 1e-9 && !(-2.0..2.5).contains(&exponent) {
+        true => decade(exponent),
+        false => crate::numbers::short(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_of_logarithmic_axes_are_decades() {
+        let labels = [-12.0, -1.0, 0.0, 1.0, 3.0].map(decade);
+        assert_eq!(labels, ["10⁻¹²", "10⁻¹", "1", "10¹", "10³"]);
+        assert_eq!(decade(0.4), "", "2.51 is no decade");
+        for (range, decades) in
+            [((0.3, 0.6), (0.0, 1.0)), ((0.0, 0.0), (-1.0, 1.0)), ((-2.5, 1.1), (-3.0, 2.0)), ((0.9, 1.1), (0.0, 2.0))]
+        {
+            assert_eq!(whole_decades(range), decades);
         }
+        assert_eq!(whole_decades((f64::INFINITY, f64::NEG_INFINITY)), (0.0, 1.0));
+        let points = |high: f64| curve([(0.0, 1.5), (1.0, high)].into_iter(), BLUE, 1.0).expect("a curve");
+        let (_, layout) = over_time(vec![points(1.9)], "y", "nothing");
+        assert_eq!((layout.y_axis_min, layout.y_axis_max, layout.y_tick_step), (Some(0.0), Some(1.0), Some(1.0)));
+    }
+
+    #[test]
+    fn values_are_short() {
+        assert_eq!([0.0, 0.01, 5.0, 1000.0, 1e4, 1e-3].map(value), ["0", "0.01", "5", "10³", "10⁴", "10⁻³"]);
     }
 }

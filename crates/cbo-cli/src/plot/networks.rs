@@ -24,7 +24,7 @@ pub fn fig3(networks: &[Architecture], format: Format) -> Result<Vec<u8>, CliErr
         .with_title_size(16)
         .with_plots(plots)
         .with_layouts(layouts);
-    render(&figure.render(), format)
+    render(figure.render(), format)
 }
 
 fn panel(network: &Architecture, blocks: usize) -> Panel {
@@ -48,6 +48,8 @@ fn panel(network: &Architecture, blocks: usize) -> Panel {
         .with_title(title)
         .with_title_size(14)
         .with_show_grid(false)
+        // Square maps are drawn as squares.
+        .with_equal_aspect()
         .with_x_axis_min(-0.8)
         .with_x_axis_max(STEP * (blocks - 1) as f64 + 0.8)
         .with_y_axis_min(-1.1)

@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Colours of Okabe and Ito, without the yellow that is hard to see on white.
-const COLOURS: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, BLACK, "#56B4E9"];
+/// A colour for each line, without the yellow that is hard to see on white.
+const LINES: [&str; 7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, BLACK, SKY];
 
 /// Runs that can be told apart: thick and thin lines of each colour.
-pub const MOST: usize = 2 * COLOURS.len();
+pub const MOST: usize = 2 * LINES.len();
 
 /// From this ratio of the largest to the smallest on, values are drawn in decades.
 const WIDE: f64 = 100.0;
@@ -61,25 +61,35 @@ impl Axis {
     }
 }
 
+/// The width of the picture.
+const WIDTH: f64 = 860.0;
+
+/// The name of a run in letters that can be drawn.
+fn named(name: &str, format: Format) -> String {
+    let name = crate::text::one_line(name);
+    if format == Format::Png { text::readable(&name) } else { name }
+}
+
 /// Draws the runs.
 pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
     let values: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.1)).collect();
     let axis = Axis::of(&values);
     let mut plots: Vec<Plot> = Vec::new();
     for (index, curve) in curves.iter().enumerate() {
-        let width = if index < COLOURS.len() { 3.0 } else { 1.2 };
+        let width = if index < LINES.len() { 3.0 } else { 1.2 };
         let points = stairs(&curve.points).into_iter().map(|(n, v)| (n, axis.height(v)));
-        let line = LinePlot::new().with_color(COLOURS[index % COLOURS.len()]).with_stroke_width(width);
-        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(crate::text::one_line(&curve.name)).into());
+        let line = LinePlot::new().with_color(LINES[index % LINES.len()]).with_stroke_width(width);
+        plots.push(line.with_data(points.collect::<Vec<_>>()).with_legend(named(&curve.name, format)).into());
     }
+    let widest = curves.iter().map(|c| text::width(&named(&c.name, format), 14.0)).fold(0.0, f64::max);
+    let columns = ((WIDTH - 100.0) / (widest + 50.0)).floor().clamp(1.0, 4.0) as usize;
     let mut layout = Layout::auto_from_plots(&plots)
         .with_x_label("evaluations")
         .with_y_label(axis.label())
         .with_x_axis_min(0.0)
-        .with_legend_box(false)
-        .with_legend_position(LegendPosition::OutsideBottomColumns)
-        .with_width(860.0)
-        .with_height(540.0);
+        .with_width(WIDTH)
+        .with_height(520.0 + 20.0 * curves.len().div_ceil(columns) as f64);
+    layout = below(layout).with_legend_col_limit(columns);
     if let Axis::Decades { .. } = axis {
         let (low, high) = range(values.iter().map(|v| axis.height(*v)));
         let (low, high) = (low.floor(), high.ceil());
@@ -89,7 +99,7 @@ pub fn compare(curves: &[Curve], format: Format) -> Result<Vec<u8>, CliError> {
             .with_y_axis_max(high)
             .with_y_tick_step(((high - low) / 10.0).ceil());
     }
-    render(&render_multiple(plots, layout), format)
+    render(render_multiple(plots, layout), format)
 }
 
 /// The corners of a step curve: a best value stays until there is a better one.

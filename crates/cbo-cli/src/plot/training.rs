@@ -173,7 +173,7 @@ fn draw(series: &[Series], expected: &[(f64, f64)], title: &str, format: Format)
         .with_layouts(layouts)
         .with_shared_legend_entries(legend)
         .with_shared_legend_bottom_center();
-    render(&figure.render(), format)
+    render(figure.render(), format)
 }
 
 /// The colour of expected values: dark, and used by no run.

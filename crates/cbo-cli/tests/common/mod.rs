@@ -70,7 +70,8 @@ pub fn path(path: &Path) -> &str {
 
 /// Width, height and the colours of a PNG.
 pub fn read_png(file: &Path) -> (u32, u32, HashSet<[u8; 3]>) {
-    let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(file).expect("a file")));
+    let mut decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(file).expect("a file")));
+    decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info().expect("a PNG");
     let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
     let info = reader.next_frame(&mut pixels).expect("a picture");
