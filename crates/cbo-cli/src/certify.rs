@@ -36,7 +36,7 @@ pub fn begin(problem: &Problem, config: &CboConfig, origins: &Origins) -> Result
     })
 }
 
-/// A certificate in short, with the files that [`write`] gives it in `folder`; `None` if the run ended before its first step.
+/// A certificate in short, with the files that [`write()`] gives it in `folder`; `None` if the run ended before its first step.
 pub fn sum_up(certificate: &Certificate, folder: &Path) -> Option<CertificateResult> {
     certificate.summary().map(|summary| CertificateResult::new(certificate, &summary, &files(folder)))
 }
