@@ -62,6 +62,7 @@ pub use method::{Diffusion, Memory, Method, Scheme};
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
+pub use run::forget_best;
 pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
 pub use solve::{minimize, resume, solve};

@@ -4,6 +4,7 @@ mod process;
 mod saved;
 
 pub(crate) use process::{Process, tell};
+pub use saved::forget_best;
 
 use crate::backend::Backend;
 use crate::config::{DEFAULT_SHRINKAGE, Plan};

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
-use task::{Subject, Task};
+use task::{Difference, Subject, Task};
 use watch::{Checkpoints, Watch};
 
 /// Steps that a history keeps at most.
@@ -180,12 +180,33 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.retry_failed = args.retry_failed;
     let task = Task::new(&settings, &origins)?;
     outputs::check(&settings, &task, &origins)?;
-    if let Some(Checkpoint { summary, .. }) = &from {
-        let differences = task.differences(&summary.settings, &summary.files);
-        if !differences.is_empty() && !args.force {
-            let (path, changed) = (folder.path().display(), differences.join("; "));
+    let mut anew = false;
+    if let Some(Checkpoint { summary, state, .. }) = &from {
+        let changes = task.differences(&summary.settings, &summary.files);
+        let path = folder.path().display();
+        let words = |which: &dyn Fn(&Difference) -> bool| {
+            let words: Vec<&str> = changes.iter().filter(|c| which(c)).map(|c| c.words.as_str()).collect();
+            words.join("; ")
+        };
+        let is_fixed = |change: &Difference| !state.is_empty() && task.is_fixed(&change.field);
+        if changes.iter().any(is_fixed) && args.force {
+            let remedy = "which a run that has begun cannot change; change it back, or begin a new run";
+            return Err(CliError::Usage(format!("{path}: {}, {remedy}", words(&is_fixed))));
+        }
+        if !changes.is_empty() && !args.force {
             let remedy = "change it back, or resume anyway with --force";
-            return Err(CliError::Usage(format!("{path} is no longer the same run: {changed}; {remedy}")));
+            return Err(CliError::Usage(format!("{path} is no longer the same run: {}; {remedy}", words(&|_| true))));
+        }
+        anew = changes.iter().any(|change| task::is_of_objective(&change.field));
+        if !changes.is_empty() {
+            let best = if anew {
+                "; the best point so far is forgotten, because its value was another objective's"
+            } else {
+                ""
+            };
+            let note = format!("resumed with --force: {}{best}", words(&|_| true));
+            folder.log(&note);
+            (!args.quiet).then(|| eprintln_quietly(&format!("note: {note}")));
         }
     }
     if from.is_none() {
@@ -196,7 +217,19 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         Some(from) => format!("resumed at step {} by cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
     });
+    let mut from = from;
+    if let Some(from) = from.as_mut().filter(|from| anew && !from.state.is_empty()) {
+        let forgotten = match task.precision {
+            Precision::F32 => cbo::forget_best::<f32>(&task.plan, &from.state),
+            Precision::F64 => cbo::forget_best::<f64>(&task.plan, &from.state),
+        };
+        from.state = forgotten.map_err(|e| state_refused(&e))?;
+    }
     go(&settings, &task, Some(Keeper::new(folder, every)), from.as_ref(), None)
+}
+
+fn state_refused(error: &StateError) -> CliError {
+    CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(error)))
 }
 
 /// Gives a run the limits that it is to have from now on.
@@ -328,7 +361,7 @@ where
             watch.take_up(from, HISTORY);
             cbo::resume::<T>(&task.plan, &target, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
-                other => CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(&other))),
+                other => state_refused(&other),
             })
         }
         None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),

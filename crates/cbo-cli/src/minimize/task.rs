@@ -8,7 +8,7 @@ use crate::setup::{ProblemSpec, Setup};
 use crate::stability;
 use crate::values::Precision;
 use crate::{settings, text};
-use cbo::{CboConfig, InitialLaw, Plan};
+use cbo::{CboConfig, InitialLaw, Method, Plan};
 use cbo_problems::Problem;
 use cbo_runs::folder::POINTS as POINTS_FILE;
 use sha2::{Digest, Sha256};
@@ -31,6 +31,18 @@ const FREE: [&str; 12] = [
     "retries",
     "certify",
 ];
+
+/// Settings that the state of a swarm has in itself: others of these would be another run.
+const FIXED: [&str; 7] = ["method", "particles", "init", "dim", "seed", "precision", "batch"];
+
+/// A setting, or a file that the objective depends on, that is not what it was.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The setting.
+    pub field: String,
+    /// What it was and what it is.
+    pub words: String,
+}
 
 /// What is minimised.
 #[derive(Clone, Debug)]
@@ -115,8 +127,19 @@ impl Task {
         files
     }
 
-    /// What differs between this task and the one whose settings and files are given, in words.
-    pub fn differences(&self, settings: &BTreeMap<String, String>, files: &BTreeMap<String, String>) -> Vec<String> {
+    /// Whether a run that has begun cannot go on with another value of this setting. What `auto` asks for, and what a memory holds, depends on
+    /// everything before.
+    pub fn is_fixed(&self, field: &str) -> bool {
+        let method = &self.config().method;
+        FIXED.contains(&field) || method.is_auto() || matches!(method, Method::Memory(_)) && is_of_objective(field)
+    }
+
+    /// What differs between this task and the one whose settings and files are given.
+    pub fn differences(
+        &self,
+        settings: &BTreeMap<String, String>,
+        files: &BTreeMap<String, String>,
+    ) -> Vec<Difference> {
         let now: BTreeMap<String, String> =
             self.entries().into_iter().map(|(key, value)| (key.into(), value)).collect();
         let keys: BTreeSet<&String> = settings.keys().chain(now.keys()).collect();
@@ -124,21 +147,31 @@ impl Task {
         // A setting that the program of then did not have is no difference if it has its default.
         let defaults = settings_of_default();
         let unknown = |key: &str| !settings.contains_key(key) && now.get(key) == defaults.get(key);
-        let mut found: Vec<String> = keys
+        let mut found: Vec<Difference> = keys
             .into_iter()
             .filter(|key| !FREE.contains(&key.as_str()) && settings.get(*key) != now.get(*key) && !unknown(key))
-            .map(|key| format!("{key} was {} and is {}", said(settings.get(key)), said(now.get(key))))
+            .map(|key| {
+                let words = format!("{key} was {} and is {}", said(settings.get(key)), said(now.get(key)));
+                Difference { field: key.clone(), words }
+            })
             .collect();
         let present = self.files();
         for (path, then) in files {
-            match present.get(path) {
-                Some(now) if now == then => {}
-                Some(_) => found.push(format!("the contents of {path} have changed")),
-                None => found.push(format!("{path} was part of the program and is not found")),
-            }
+            let words = match present.get(path) {
+                Some(now) if now == then => continue,
+                Some(_) => format!("the contents of {path} have changed"),
+                None => format!("{path} was part of the program and is not found"),
+            };
+            let field = if path == POINTS_FILE { "init" } else { "command" };
+            found.push(Difference { field: field.into(), words });
         }
         found
     }
+}
+
+/// Whether a setting says what is minimised, not how.
+pub fn is_of_objective(field: &str) -> bool {
+    field != "precision" && field != "dim" && !settings_of_default().contains_key(field)
 }
 
 fn settings_of_default() -> BTreeMap<String, String> {

@@ -65,7 +65,8 @@ pub fn config(bytes: &[u8]) -> bool {
         let again = self::task(&file, folder.path()).expect("what was written");
         assert_eq!(again.entries(), task.entries());
         let then = task.entries().into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-        assert_eq!(again.differences(&then, &task.files()), [""; 0]);
+        let differences = again.differences(&then, &task.files());
+        assert!(differences.is_empty(), "{differences:?}");
         true
     })
 }

@@ -68,17 +68,37 @@ fn a_change_that_is_meant_is_made() {
         assert!(after.history.len() > before.history.len() && after.history.starts_with(&before.history), "{key}");
         // It is now the run's own setting.
         finished(&resume(&folder, "--steps +1"), &folder);
+        let log = fs::read_to_string(folder.join("log.txt")).expect("a log");
+        assert!(log.contains(&format!("resumed with --force: {key} was ")), "{log}");
     }
 }
 
 #[test]
+fn the_best_value_of_another_objective_is_forgotten() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    // Its minimum is -1.9; that of the other is 0.
+    let before = finished(&begin(&line("minimize mccormick --particles 30 --steps 20 --seed 14"), &folder), &folder);
+    assert!(before.result["value"].as_f64().expect("a value") < -1.5);
+    set(&folder, "objective", "'himmelblau'");
+    let after = finished(&resume(&folder, "--force --steps 25"), &folder);
+    let value = after.result["value"].as_f64().expect("a value");
+    assert!(value >= 0.0, "{value}");
+    let log = fs::read_to_string(folder.join("log.txt")).expect("a log");
+    assert!(log.contains("objective was mccormick and is himmelblau; the best point so far is forgotten"), "{log}");
+}
+
+#[test]
 fn a_change_that_does_not_fit_the_state_is_refused_even_so() {
-    for (key, value) in [("dim", "4"), ("seed", "15"), ("precision", "'f32'")] {
+    let wrong = [("dim", "4"), ("seed", "15"), ("precision", "'f32'"), ("particles", "31"), ("init", "'normal:0,1'")];
+    for (key, value) in wrong {
         let place = tempfile::tempdir().expect("a folder");
         let (folder, _) = run(place.path());
         set(&folder, key, value);
+        let before = fs::read(folder.join("config.toml")).expect("a file");
         let output = resume(&folder, "--force --steps +5");
-        assert_usage(&output, &["the run cannot be resumed from its checkpoint", key]);
+        assert_usage(&output, &[&format!("{key} was "), "which a run that has begun cannot change", "begin a new run"]);
+        assert_eq!(fs::read(folder.join("config.toml")).expect("a file"), before, "{key}");
     }
 }
 

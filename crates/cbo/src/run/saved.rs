@@ -7,6 +7,18 @@ use crate::objective::Grouping;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Stopwatch, Writer};
 
+/// The state of a run that goes on with another objective: the same, but the best point so far is forgotten, because its value is not that
+/// of the new one. Not for the methods that remember more of the old objective than that: `auto` and `memory`.
+pub fn forget_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError> {
+    let method = plan.config().method;
+    if method.is_auto() || method.remembers() {
+        return Err(StateError::differs("method", method, "cbo"));
+    }
+    let (mut run, told) = Run::<T>::load(plan, Grouping::Blocks, false, state)?;
+    (run.ledger.best.value, run.ledger.improved) = (f64::INFINITY, run.ledger.step);
+    Ok(run.to_bytes(told, run.clock.seconds()))
+}
+
 impl<T: Scalar> Run<T> {
     /// Everything that the coming steps depend on: whether the energies of this step are told, the seconds that the run took, what it
     /// agreed on, spent and found, and the particles.
