@@ -281,10 +281,5 @@ impl<T> Future for Together<'_, T> {
 
 /// Whether two points are the same minimum.
 pub(super) fn is_near(a: &[f64], b: &[f64]) -> bool {
-    are_within(1e-3, a, b)
-}
-
-/// Whether two points differ by less than this in every coordinate.
-pub(super) fn are_within(distance: f64, a: &[f64], b: &[f64]) -> bool {
-    a.iter().zip(b).all(|(a, b)| (a - b).abs() < distance)
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3)
 }

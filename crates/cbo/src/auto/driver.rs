@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::descent::{Descent, End, Start};
-use super::desk::{Desk, are_within, is_near};
+use super::desk::{Desk, is_near};
 use super::noise;
 use super::random::Random;
 use super::separable::{is_separable, solve_lines};
@@ -24,11 +24,10 @@ const DRAWN: usize = 10;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
 const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
-/// and so many runs ended at the best point,
+/// and so many runs ended at the best point.
 const VISITS: u32 = 3;
-/// or in the flat ground around it, with a value that differs by so much relative to what was gained since the first evaluation.
+/// Values that differ by so little, relative to what was gained since the first evaluation, are the same.
 const SAME: f64 = 1e-12;
-const FLAT_GROUND: f64 = 0.05;
 /// So large a part of the evaluations is left for the run that has the best point of a noisy function.
 const NOISY_REST: f64 = 0.25;
 
@@ -209,10 +208,7 @@ impl<'a> Driver<'a> {
                 (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
-                let again = |m: &(f64, Vec<f64>, u32)| {
-                    is_near(&m.1, &now) || m.0 - value <= same && are_within(FLAT_GROUND, &m.1, &now)
-                };
-                visits += u32::from(self.minima.last().is_some_and(again));
+                visits += u32::from(self.minima.last().is_some_and(|m| is_near(&m.1, &now)));
             }
             let in_vain = spent - found_at;
             // Noise hides whether two runs ended in the same place.
