@@ -1,11 +1,12 @@
 //! A run whose loop belongs to the caller: it asks for points and tells their energies.
 
+use crate::answers::{Answers, Known, Limits};
 use crate::auto;
 use crate::config::{Plan, Settings};
 use crate::objective::{Grouping, Rows};
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::{Process, Run, tell};
+use crate::run::{Process, Run, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -87,6 +88,55 @@ impl<T: Scalar> AskTell<T> {
         Ok(self.stopped)
     }
 
+    /// A place for the energies of the points asked for, where they come in one by one: it knows when the run needs no more of them,
+    /// because its time is over or its target is reached. [`take`](Self::take) takes them.
+    ///
+    /// ```
+    /// use cbo::{AskTell, CboConfig, StopReason};
+    ///
+    /// let config = CboConfig { particles: 50, target: Some(1.0), ..CboConfig::default() };
+    /// let mut run = AskTell::<f64>::new(&config, 2)?;
+    /// let reason = loop {
+    ///     let answers = run.answers();
+    ///     for (row, x) in run.ask().iter().enumerate() {
+    ///         if answers.are_enough() {
+    ///             break;
+    ///         }
+    ///         answers.give(row, (x[0] - 1.0).powi(2) + x[1].powi(2));
+    ///     }
+    ///     if let Some(reason) = run.take(answers, &mut ())? {
+    ///         break reason;
+    ///     }
+    /// };
+    /// assert_eq!(reason, StopReason::Target);
+    /// # Ok::<(), cbo::SolveError>(())
+    /// ```
+    pub fn answers(&mut self) -> Answers<T> {
+        if self.ask().is_empty() {
+            return Answers::new(Known::default(), Limits::default());
+        }
+        self.run.answers()
+    }
+
+    /// Takes [answers](Self::answers) to the points asked for: all of them as [`tell`](Self::tell) does. If some are missing, the run ends
+    /// here, within its step: its [report](Self::report) counts those that are there. It may still go on: then all points of the step are
+    /// asked for again, and the answers are there already in the next [`answers`](Self::answers).
+    pub fn take(
+        &mut self,
+        answers: Answers<T>,
+        observer: &mut impl Observer<T>,
+    ) -> Result<Option<StopReason>, SolveError> {
+        let (reason, known) = (answers.reason(), answers.into_known());
+        if known.is_whole() {
+            self.asked = true;
+            return self.tell(known.energies(), observer);
+        }
+        self.run.pause(known);
+        self.stopped = Some(tell_midway(&*self.run, observer, reason.unwrap_or(StopReason::Observer)));
+        self.run.check_end()?;
+        Ok(self.stopped)
+    }
+
     /// The step of the points last asked for, from 0.
     pub fn step(&self) -> u64 {
         self.run.ledger().step
@@ -130,7 +180,7 @@ impl<T: Scalar> AskTell<T> {
 
     fn report_with(&self, consensus_value: Option<f64>) -> RunReport<T> {
         let mut energies = self.run.energies().to_vec();
-        if !self.told {
+        if !self.told && !self.run.is_midway() {
             energies.fill(T::from_f64(f64::NAN));
         }
         let summary = self.run.summary(consensus_value, self.stopped.unwrap_or(StopReason::Observer));

@@ -1,12 +1,13 @@
 //! What a run has spent and found: the numbers from which its end is decided.
 
+use crate::answers::Known;
 use crate::config::Plan;
 use crate::numbers::{grouped, plain};
-use crate::report::{Evaluated, StopReason};
+use crate::report::{Evaluated, SolveError, StopReason};
 use crate::simd::Scalar;
 
 /// Counters and the best point.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger<T> {
     /// The step whose points are evaluated now, from 0.
     pub step: u64,
@@ -44,6 +45,31 @@ impl<T: Scalar> Ledger<T> {
     pub fn improve(&mut self, x: &[T], value: f64, data_batch: u64) {
         self.best.x.copy_from_slice(x);
         (self.best.value, self.best_batch, self.improved) = (value, data_batch, self.step);
+    }
+
+    /// Counts energies of a step that is left half evaluated. Gives the least of them, with its row.
+    pub fn count(&mut self, known: &Known<T>) -> Option<(usize, f64)> {
+        let mut least: Option<(usize, f64)> = None;
+        for (row, energy) in known.iter() {
+            let value = energy.to_f64();
+            self.evaluations += 1;
+            if value.is_nan() || value == f64::NEG_INFINITY {
+                self.failed += 1;
+                continue;
+            }
+            self.infeasible += u64::from(value == f64::INFINITY);
+            least = least.filter(|(_, least)| *least <= value).or(Some((row, value)));
+        }
+        least.filter(|(_, value)| value.is_finite())
+    }
+
+    /// Whether a run that ends here has a result.
+    pub fn check_end(&self) -> Result<(), SolveError> {
+        let Self { step, evaluations, failed, infeasible, .. } = *self;
+        if self.best.value < f64::INFINITY {
+            return Ok(());
+        }
+        Err(SolveError::NoFiniteEnergy { step, evaluated: evaluations, failed, infeasible })
     }
 
     /// Why the run ends with this step, if it does. `spent` if the coming step has no evaluations left.

@@ -23,6 +23,7 @@
 //!
 //! The same config and seed give bit-identical results with any number of threads: see [`noise`].
 
+mod answers;
 mod ask_tell;
 pub mod auto;
 mod backend;
@@ -51,6 +52,7 @@ mod state;
 mod text;
 mod weights;
 
+pub use answers::Answers;
 pub use ask_tell::AskTell;
 pub use auto::{Auto, Phase};
 pub use bounds::{BoundHandling, reflect};

@@ -1,5 +1,6 @@
 //! What is minimised: batch energies, rows in, energies out.
 
+use crate::answers::Answers;
 use crate::simd::Scalar;
 use std::marker::PhantomData;
 
@@ -67,11 +68,13 @@ impl<'a, T> Rows<'a, T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grouping {
-    /// As the engine likes: blocks that stay in cache, several threads at once. For cheap objectives.
+    /// As the engine likes: blocks that stay in cache, several threads at once. For cheap objectives: a step is never left half
+    /// evaluated.
     Blocks,
-    /// One row per call, calls spread over the threads. For costly objectives.
+    /// One row per call, calls spread over the threads. For costly objectives: a limit of time and a target hold for each evaluation.
     Single,
-    /// All rows of the step in one call, on the calling thread. For objectives that parallelise themselves.
+    /// All rows of the step in one call, on the calling thread. For objectives that parallelise themselves; see
+    /// [`Objective::energies_one_by_one`].
     Together,
 }
 
@@ -114,6 +117,17 @@ pub trait Objective<T: Scalar>: Sync {
     /// weight zero and are counted.
     fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError>;
 
+    /// The same for objectives that want all rows [together](Grouping::Together) and whose evaluations take long: gives each energy to
+    /// `answers` as soon as it is known, and begins no further evaluation when these [are enough](Answers::are_enough). An
+    /// objective that leaves rows without an answer for a reason of its own, for example because somebody pressed Ctrl-C, ends the run as an
+    /// observer would. What was given counts, even if this returns an error.
+    fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
+        let mut out = vec![T::from_f64(f64::NAN); rows.len()];
+        self.energies(at, rows, &mut out)?;
+        out.iter().enumerate().for_each(|(row, energy)| answers.give(row, *energy));
+        Ok(())
+    }
+
     /// How many rows to hand over in one call.
     fn grouping(&self) -> Grouping {
         Grouping::Blocks
@@ -131,6 +145,9 @@ impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
     }
     fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
         (**self).energies(at, rows, out)
+    }
+    fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
+        (**self).energies_one_by_one(at, rows, answers)
     }
     fn grouping(&self) -> Grouping {
         (**self).grouping()

@@ -1,6 +1,8 @@
 //! Observers: told of each step, may stop the run. And the history, of bounded length.
 
-use crate::report::{StepReport, StopReason};
+#[cfg(doc)]
+use crate::objective::Grouping;
+use crate::report::{SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
 use std::ops::ControlFlow;
 
@@ -24,8 +26,15 @@ pub trait Observer<T: Scalar> {
     /// Called once a step; `Break` ends the run.
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()>;
 
-    /// Called after [`observe`](Self::observe) with the step at which the run ends, and why it does.
+    /// Called with the step at which the run ends, and why it does: after [`observe`](Self::observe), or without it if the run ends before
+    /// the step is evaluated as a whole. Then the report counts the evaluations that were finished, energies that are not known are NaN, and
+    /// the state is one from which the step is finished.
     fn ended(&mut self, _step: &StepReport<'_, T>, _reason: StopReason) {}
+
+    /// Called if the run cannot go on, with what it has spent and found. If a [costly](Grouping::Single) objective failed
+    /// ([`SolveError::Evaluation`]), evaluations that were finished count, and the state is one from which the step is finished; otherwise
+    /// the state is worth nothing.
+    fn failed(&mut self, _step: &StepReport<'_, T>, _error: &SolveError) {}
 }
 
 impl<T: Scalar> Observer<T> for () {
@@ -52,6 +61,11 @@ impl<T: Scalar, A: Observer<T>, B: Observer<T>> Observer<T> for (A, B) {
         self.0.ended(step, reason);
         self.1.ended(step, reason);
     }
+
+    fn failed(&mut self, step: &StepReport<'_, T>, error: &SolveError) {
+        self.0.failed(step, error);
+        self.1.failed(step, error);
+    }
 }
 
 impl<T: Scalar> Observer<T> for &mut dyn Observer<T> {
@@ -61,6 +75,10 @@ impl<T: Scalar> Observer<T> for &mut dyn Observer<T> {
 
     fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
         (**self).ended(step, reason);
+    }
+
+    fn failed(&mut self, step: &StepReport<'_, T>, error: &SolveError) {
+        (**self).failed(step, error);
     }
 }
 

@@ -117,7 +117,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
 
     /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit for bit.
     pub fn state(&self) -> Vec<u8> {
-        self.run.save(true, self.seconds)
+        self.run.save(!self.run.is_midway(), self.seconds)
     }
 }
 

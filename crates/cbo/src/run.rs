@@ -1,11 +1,14 @@
 //! A run between two steps, and what the loop does with it.
 
+mod midway;
 mod process;
 mod saved;
 
-pub(crate) use process::{Process, tell};
+pub(crate) use midway::Midway;
+pub(crate) use process::{Process, tell, tell_midway};
 pub use saved::forget_best;
 
+use crate::answers::{Answers, Known, Limits};
 use crate::backend::Backend;
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::ensemble::Ensemble;
@@ -57,8 +60,12 @@ pub(crate) struct Run<T> {
     pending: Option<Move>,
     /// The move that was made last.
     made: Option<Move>,
-    /// The round of evaluations that is asked for next, where the caller evaluates.
+    /// The round of evaluations that is asked for next.
     round: usize,
+    /// What is known of it, if it is left half evaluated.
+    midway: Option<Midway<T>>,
+    /// Memory for the energies of a round.
+    spare: Known<T>,
     /// Whether energies depend on the data batch.
     stochastic: bool,
     clock: Stopwatch,
@@ -84,6 +91,8 @@ impl<T: Scalar> Run<T> {
             pending: None,
             made: None,
             round: 0,
+            midway: None,
+            spare: Known::default(),
             stochastic,
             clock,
         })
@@ -94,30 +103,73 @@ impl<T: Scalar> Run<T> {
         self.backend.pool()
     }
 
-    /// Makes the pending move, if there is one, then evaluates and weighs the particles of the step.
-    pub fn advance_and_evaluate(&mut self, objective: &dyn Objective<T>) -> Result<(), SolveError> {
+    /// Makes the pending move, if there is one, then evaluates and weighs the particles of the step. If the run ends before all of
+    /// them are evaluated, says why.
+    pub fn advance_and_evaluate(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
+        if objective.grouping() != Grouping::Blocks || self.round > 0 || self.midway.is_some() {
+            self.make_move();
+            return self.evaluate_one_by_one(objective);
+        }
         let (step, pending) = (self.ledger.step, self.pending.take());
         let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
         self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
         self.made = pending.or(self.made.take());
         self.ledger.evaluations += self.evaluations_of(step);
-        Ok(())
+        Ok(None)
     }
 
-    /// Ends the run: evaluates the consensus point once and sums everything up.
+    fn make_move(&mut self) {
+        if let Some(decided) = self.pending.take() {
+            self.backend.advance(&decided, self.ledger.step);
+            self.made = Some(decided);
+        }
+    }
+
+    /// Round by round, as long as the answers are not enough.
+    fn evaluate_one_by_one(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
+        loop {
+            let (at, answers) = (self.context(), self.answers());
+            let outcome = self.backend.ask(self.round, at, objective, &answers);
+            let (reason, known) = (answers.reason(), answers.into_known());
+            if outcome.is_err() || !known.is_whole() {
+                self.pause(known);
+                outcome.map_err(|source| SolveError::Evaluation { step: at.step, source })?;
+                return Ok(Some(reason.unwrap_or(StopReason::Observer)));
+            }
+            let last = self.take(known.energies());
+            self.spare = known;
+            if last {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Ends the run: evaluates the consensus point once, unless there is no time for it, and sums everything up.
     pub fn end(self, objective: &dyn Objective<T>, reason: StopReason) -> Result<RunReport<T>, SolveError> {
-        let x = self.consensus();
-        let mut energy = [T::default()];
-        objective
-            .energies(self.context(), Rows::new(&x, self.plan.dim()), &mut energy)
-            .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
-        let report = self.summary(Some(energy[0].to_f64()), reason);
+        self.check_end()?;
+        let at_once = matches!(reason, StopReason::Seconds | StopReason::Target | StopReason::Observer);
+        let value = if self.midway.is_some() || (at_once && objective.grouping() != Grouping::Blocks) {
+            None
+        } else {
+            let mut energy = [T::default()];
+            objective
+                .energies(self.context(), Rows::new(&self.consensus(), self.plan.dim()), &mut energy)
+                .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
+            Some(energy[0].to_f64())
+        };
+        let (report, told) = (self.summary(value, reason), self.midway.is_none());
+        let known = if told { Vec::new() } else { self.energies().to_vec() };
         let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies, ..report })
+        Ok(RunReport { ensemble, energies: if told { energies } else { known }, ..report })
     }
 
-    /// The consensus point in the precision of the run.
+    /// The consensus point in the precision of the run; in a first step that is left half evaluated the best point so far.
     fn consensus(&self) -> Vec<T> {
+        if self.made.is_none()
+            && let Some(midway) = &self.midway
+        {
+            return midway.ledger.best.x.clone();
+        }
         self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
     }
 
@@ -154,7 +206,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn ledger(&self) -> &Ledger<T> {
-        &self.ledger
+        self.midway.as_ref().map_or(&self.ledger, |midway| &midway.ledger)
     }
 
     fn agreed(&self) -> &Agreed {
@@ -178,7 +230,10 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn energies(&self) -> &[T] {
-        self.backend.energies(0)
+        match &self.midway {
+            Some(midway) if self.round == 0 => midway.known.energies(),
+            _ => self.backend.energies(0),
+        }
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
@@ -191,10 +246,7 @@ impl<T: Scalar> Process<T> for Run<T> {
 
     /// Makes the pending move at once, for the caller to evaluate.
     fn settle(&mut self) {
-        if let Some(decided) = self.pending.take() {
-            self.backend.advance(&decided, self.ledger.step);
-            self.made = Some(decided);
-        }
+        self.make_move();
         self.backend.draw_ahead(self.ledger.step);
     }
 
@@ -203,8 +255,37 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.backend.points(self.round)
     }
 
+    fn answers(&mut self) -> Answers<T> {
+        let config = self.plan.config();
+        let limits = Limits {
+            deadline: config.max_seconds.and_then(|seconds| self.clock.end_of(seconds)),
+            target: config.target,
+            begun: self.ledger.evaluations > 0,
+        };
+        let known = match self.midway.take() {
+            Some(midway) => midway.known,
+            None => std::mem::take(&mut self.spare).nothing_of(self.backend.count()),
+        };
+        Answers::new(known, limits)
+    }
+
+    fn pause(&mut self, known: Known<T>) {
+        let mut ledger = self.ledger.clone();
+        let batch = self.context().data_batch;
+        let anew = self.stochastic && batch != ledger.best_batch;
+        if let Some((row, value)) = ledger.count(&known).filter(|(_, value)| *value < ledger.best.value || anew) {
+            ledger.improve(self.backend.row(self.round, row), value, batch);
+        }
+        self.midway = Some(Midway { known, ledger });
+    }
+
+    fn is_midway(&self) -> bool {
+        self.midway.is_some()
+    }
+
     /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
     fn take(&mut self, energies: &[T]) -> bool {
+        self.midway = None;
         let step = self.ledger.step;
         let last = self.round + 1 == self.plan.config().method.rounds(step);
         let weighing = last.then(|| self.weighing());
@@ -225,6 +306,12 @@ impl<T: Scalar> Process<T> for Run<T> {
         let found = total.consensus(&mut self.agreed.consensus);
         (self.agreed.least, self.agreed.effective_sample_size) = (total.least, total.effective_sample_size());
         let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
+        // Energies of different data are not comparable: a new data batch starts again.
+        let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
+        if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) {
+            let x = self.backend.row(place.0, place.1);
+            self.ledger.improve(x, self.agreed.least, at.data_batch);
+        }
         if config.strict && failed > 0 {
             return Err(self.strict_error());
         }
@@ -236,12 +323,6 @@ impl<T: Scalar> Process<T> for Run<T> {
             self.agreed.consensus.copy_from_slice(point);
         }
         self.agreed.sigma = config.sigma.at(at.step, at.epoch);
-        // Energies of different data are not comparable: a new data batch starts again.
-        let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
-        if self.agreed.least < self.ledger.best.value || anew {
-            let x = self.backend.row(place.0, place.1);
-            self.ledger.improve(x, self.agreed.least, at.data_batch);
-        }
         self.agreed.kicked = config.kick.is_some_and(|tolerance| self.moved() < tolerance);
         Ok(())
     }
@@ -267,12 +348,12 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn check_end(&self) -> Result<(), SolveError> {
-        Ok(())
+        if self.midway.is_some() { self.ledger().check_end() } else { Ok(()) }
     }
 
     /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
     fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
-        let (config, ledger) = (self.plan.config(), &self.ledger);
+        let (config, ledger) = (self.plan.config(), self.ledger());
         let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
         // A frozen point was given, not found.
         let found = config.freeze.is_none() && consensus.value < ledger.best.value;

@@ -7,8 +7,8 @@ use crate::initial::InitialLaw;
 use crate::method::Method;
 use crate::objective::{Grouping, Objective, from_fn};
 use crate::observer::Observer;
-use crate::report::{RunReport, SolveError};
-use crate::run::{Process, Run, tell};
+use crate::report::{RunReport, SolveError, StepReport, StopReason};
+use crate::run::{Process, Run, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -75,31 +75,48 @@ pub fn resume<T: Scalar>(
         return auto::resume(&plan, objective, observer, state);
     }
     let (run, told) = Run::load(&plan, objective.grouping(), objective.is_stochastic(), state)?;
-    if !told {
-        return Err(StateError::NotTold);
-    }
     let ended = on_its_threads(run, objective, |mut run: Run<T>| {
-        // Its observers were told of this step before it was saved.
-        if let Some(reason) = tell(&run, &mut ()) {
-            return run.end(objective, reason);
+        if told {
+            // Its observers were told of this step before it was saved.
+            if let Some(reason) = tell(&run, &mut ()) {
+                return run.end(objective, reason);
+            }
+            run.decide();
         }
-        run.decide();
         follow(run, objective, observer)
     });
     Ok(ended?)
 }
 
-/// The loop itself. Formulas are those of the method `cbo`; others sum and move in their own way.
+/// Follows a run to its end, whatever that is.
 fn follow<T: Scalar>(
     mut run: Run<T>,
     objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
+    match steps(&mut run, objective, observer) {
+        Ok(reason) => run.end(objective, reason), // E(v_a), and the report
+        Err(error) => {
+            observer.failed(&StepReport::new(&run, run.seconds()), &error);
+            Err(error)
+        }
+    }
+}
+
+/// The loop itself. Formulas are those of the method `cbo`; others sum and move in their own way.
+fn steps<T: Scalar>(
+    run: &mut Run<T>,
+    objective: &dyn Objective<T>,
+    observer: &mut dyn Observer<T>,
+) -> Result<StopReason, SolveError> {
     loop {
-        run.advance_and_evaluate(objective)?; // the pending move, if there is one: V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi; then E(V)
+        // The pending move, if there is one: V+ = v_a + (1 - lambda dt) X + sigma sqrt(dt) D(X) xi; then E(V).
+        if let Some(reason) = run.advance_and_evaluate(objective)? {
+            return Ok(tell_midway(run, observer, reason)); // no time for E(V) of all particles
+        }
         run.agree()?; // v_a = sum w V / sum w with w = exp(-alpha E), from the sums of all blocks
-        if let Some(reason) = tell(&run, observer) {
-            return run.end(objective, reason); // E(v_a), and the report
+        if let Some(reason) = tell(run, observer) {
+            return Ok(reason);
         }
         run.decide(); // the next move, which is now pending: towards v_a, with the noise of this step
     }

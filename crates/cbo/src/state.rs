@@ -3,15 +3,16 @@
 //! `CBOSTATE`, version, precision, method, dimension, seed, batch size, then the numbers of the state, then the CRC-32 of all that;
 //! everything little-endian.
 
+use crate::answers::Known;
 use crate::config::Plan;
 use crate::method::Method;
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use std::fmt::Display;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 8] = b"CBOSTATE";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of a word, zeros at its end included.
 const WORD: usize = 16;
 const _: () = {
@@ -44,9 +45,6 @@ pub enum StateError {
     /// Bytes are missing or changed.
     #[error("the state is damaged: bytes are missing or have changed")]
     Damaged,
-    /// The energies of its points are missing.
-    #[error("the state waits for the energies of its points; only a run by ask and tell can continue from it")]
-    NotTold,
     /// The run that it belongs to had other settings.
     #[error("the state was saved with {field} = {saved}, but the run has {field} = {given}")]
     Differs {
@@ -94,6 +92,12 @@ impl Stopwatch {
     pub fn seconds(&self) -> f64 {
         self.before + self.since.elapsed().as_secs_f64()
     }
+
+    /// When this many seconds are over; never, if that is too far away to tell.
+    pub fn end_of(&self, seconds: f64) -> Option<Instant> {
+        let left = Duration::try_from_secs_f64((seconds - self.before).max(0.0)).ok()?;
+        self.since.checked_add(left)
+    }
 }
 
 /// Appends numbers to bytes.
@@ -140,6 +144,15 @@ impl Writer {
         }
     }
 
+    /// The energies of a round that is left half evaluated, if it is.
+    pub(crate) fn known<T: Scalar>(&mut self, known: Option<&Known<T>>) {
+        self.count(known.map_or(0, Known::count));
+        for (row, energy) in known.into_iter().flat_map(Known::iter) {
+            self.count(row);
+            self.numbers(&[energy]);
+        }
+    }
+
     /// All bytes, with their checksum.
     pub fn end(mut self) -> Vec<u8> {
         let sum = crc32fast::hash(&self.0);
@@ -149,7 +162,10 @@ impl Writer {
 }
 
 /// Reads numbers from bytes.
-pub struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    version: u32,
+}
 
 impl<'a> Reader<'a> {
     /// Checks that `bytes` are whole and belong to a run with this plan.
@@ -168,7 +184,8 @@ impl<'a> Reader<'a> {
         if found == 0 || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
             return Err(StateError::Damaged);
         }
-        let mut reader = Self(body.get(MAGIC.len() + 4..).ok_or(StateError::Damaged)?);
+        let bytes = body.get(MAGIC.len() + 4..).ok_or(StateError::Damaged)?;
+        let mut reader = Self { bytes, version: found };
         let size = u32::from_le_bytes(*reader.chunk()?);
         if size as usize != size_of::<T>() {
             return Err(StateError::differs("precision", format!("f{}", 8 * u64::from(size)), T::NAME));
@@ -187,8 +204,8 @@ impl<'a> Reader<'a> {
     }
 
     fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N], StateError> {
-        let (chunk, rest) = self.0.split_first_chunk().ok_or(StateError::Damaged)?;
-        self.0 = rest;
+        let (chunk, rest) = self.bytes.split_first_chunk().ok_or(StateError::Damaged)?;
+        self.bytes = rest;
         Ok(chunk)
     }
 
@@ -225,7 +242,7 @@ impl<'a> Reader<'a> {
 
     /// How many items of this many bytes follow.
     pub fn items(&mut self, bytes: usize) -> Result<usize, StateError> {
-        self.count().and_then(|n| if n <= self.0.len() / bytes { Ok(n) } else { Err(StateError::Damaged) })
+        self.count().and_then(|n| if n <= self.bytes.len() / bytes { Ok(n) } else { Err(StateError::Damaged) })
     }
 
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
@@ -239,9 +256,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// The energies of a round that was left half evaluated, with their rows. Version 2 knows no such rounds.
+    pub fn known<T: Scalar>(&mut self) -> Result<Vec<(usize, T)>, StateError> {
+        let count = if self.version == 2 { 0 } else { self.items(size_of::<u64>() + size_of::<T>())? };
+        let mut one = || {
+            let (row, mut energy) = (self.count()?, [T::default()]);
+            self.numbers(&mut energy).map(|()| (row, energy[0]))
+        };
+        (0..count).map(|_| one()).collect()
+    }
+
     /// Checks that nothing is left.
     pub fn end(self) -> Result<(), StateError> {
-        if self.0.is_empty() { Ok(()) } else { Err(StateError::Damaged) }
+        if self.bytes.is_empty() { Ok(()) } else { Err(StateError::Damaged) }
     }
 }
 

@@ -11,6 +11,7 @@ mod auto_suite;
 mod contract;
 mod dynamics;
 mod memory;
+mod midway;
 mod noise;
 mod simd;
 mod state;

@@ -3,6 +3,7 @@
 use super::evaluate::Threads;
 use super::saved::Told;
 use super::{Solver, budget};
+use crate::answers::{Answers, Known, Limits};
 use crate::buffer::Buffer;
 use crate::config::{ConfigError, Plan};
 use crate::ensemble::Ensemble;
@@ -10,8 +11,8 @@ use crate::ledger::Ledger;
 use crate::numbers::grouped;
 use crate::objective::{Objective, Rows, StepContext};
 use crate::observer::Observer;
-use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::{Agreed, Process, tell};
+use crate::report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
+use crate::run::{Agreed, Midway, Process, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::{StateError, Stopwatch};
 
@@ -25,6 +26,8 @@ pub(crate) struct Run<T> {
     /// The points of the round, and their energies.
     points: Ensemble<T>,
     energies: Vec<T>,
+    /// What is known of these, if the round is left half evaluated.
+    pub(super) midway: Option<Midway<T>>,
     /// What the solver was told.
     pub(super) told: Told<T>,
     threads: Threads,
@@ -64,12 +67,29 @@ fn follow<T: Scalar>(
     objective: &impl Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
+    match to_its_end(&mut run, objective, observer) {
+        Ok(reason) => run.end(reason),
+        Err(error) => {
+            observer.failed(&StepReport::new(&run, run.seconds()), &error);
+            Err(error)
+        }
+    }
+}
+
+/// The loop itself.
+fn to_its_end<T: Scalar>(
+    run: &mut Run<T>,
+    objective: &impl Objective<T>,
+    observer: &mut dyn Observer<T>,
+) -> Result<StopReason, SolveError> {
     loop {
         run.settle(); // the points that the solver asks for
-        run.evaluate(objective)?; // E(x) of each
+        if let Some(reason) = run.evaluate(objective)? {
+            return Ok(tell_midway(run, observer, reason)); // E(x) of some, because the run ends here
+        }
         run.agree()?; // the solver is told, and reasons
-        if let Some(reason) = tell(&run, observer) {
-            return run.end(reason);
+        if let Some(reason) = tell(run, observer) {
+            return Ok(reason);
         }
         run.decide();
     }
@@ -95,6 +115,7 @@ impl<T: Scalar> Run<T> {
             agreed: Agreed { alpha: f64::INFINITY, ..Agreed::nothing(plan.dim()) },
             points: Ensemble::empty(plan.dim()),
             energies: Vec::new(),
+            midway: None,
             told: Told::new(budget),
             threads: Threads::new(config.threads),
             clock,
@@ -104,12 +125,24 @@ impl<T: Scalar> Run<T> {
         Ok(run)
     }
 
-    /// Evaluates the points of the round.
-    fn evaluate(&mut self, objective: &impl Objective<T>) -> Result<(), SolveError> {
-        let at = self.context();
-        self.threads.evaluate(objective, at, self.points.rows(), &mut self.energies)?;
-        self.ledger.evaluations += self.energies.len() as u64;
-        Ok(())
+    /// Evaluates the points of the round. If the run ends before all of them are evaluated, says why.
+    fn evaluate(&mut self, objective: &impl Objective<T>) -> Result<Option<StopReason>, SolveError> {
+        let (at, rows) = (self.context(), self.points.rows());
+        if self.midway.is_none() && self.threads.takes_all_at_once(objective, self.plan.config().max_seconds.is_some())
+        {
+            self.threads.evaluate(objective, at, rows, &mut self.energies)?;
+            self.ledger.evaluations += self.energies.len() as u64;
+            return Ok(None);
+        }
+        let answers = self.answers();
+        let outcome = self.threads.ask(objective, at, self.points.rows(), &answers);
+        let (reason, known) = (answers.reason(), answers.into_known());
+        if outcome.is_err() || !known.is_whole() {
+            self.pause(known);
+            return outcome.map(|()| Some(reason.unwrap_or(StopReason::Observer)));
+        }
+        self.take(known.energies());
+        Ok(None)
     }
 
     /// Counts the energies of the round and tells them to the solver. Gives the first that failed.
@@ -160,7 +193,8 @@ impl<T: Scalar> Run<T> {
     fn end(self, reason: StopReason) -> Result<RunReport<T>, SolveError> {
         self.check_end()?;
         let report = self.summary(None, reason);
-        Ok(RunReport { ensemble: self.points, energies: self.energies, ..report })
+        let energies = self.energies().to_vec();
+        Ok(RunReport { ensemble: self.points, energies, ..report })
     }
 }
 
@@ -170,7 +204,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn ledger(&self) -> &Ledger<T> {
-        &self.ledger
+        self.midway.as_ref().map_or(&self.ledger, |midway| &midway.ledger)
     }
 
     fn agreed(&self) -> &Agreed {
@@ -194,7 +228,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn energies(&self) -> &[T] {
-        &self.energies
+        self.midway.as_ref().map_or(&self.energies, |midway| midway.known.energies())
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
@@ -218,7 +252,33 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.points.rows()
     }
 
+    fn answers(&mut self) -> Answers<T> {
+        let config = self.plan.config();
+        let limits = Limits {
+            deadline: config.max_seconds.and_then(|seconds| self.clock.end_of(seconds)),
+            // One value of a noisy function says little.
+            target: config.target.filter(|_| !self.solver.is_noisy()),
+            begun: self.ledger.evaluations > 0,
+        };
+        let nothing = || Known::default().nothing_of(self.points.len());
+        Answers::new(self.midway.take().map_or_else(nothing, |midway| midway.known), limits)
+    }
+
+    fn pause(&mut self, known: Known<T>) {
+        let mut ledger = self.ledger.clone();
+        let better = |(_, value): &(usize, f64)| *value < self.ledger.best.value && !self.solver.is_noisy();
+        if let Some((row, value)) = ledger.count(&known).filter(better) {
+            ledger.improve(self.points.rows().row(row), value, 0);
+        }
+        self.midway = Some(Midway { known, ledger });
+    }
+
+    fn is_midway(&self) -> bool {
+        self.midway.is_some()
+    }
+
     fn take(&mut self, energies: &[T]) -> bool {
+        self.midway = None;
         self.energies.copy_from_slice(energies);
         self.ledger.evaluations += energies.len() as u64;
         true
@@ -249,15 +309,11 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn check_end(&self) -> Result<(), SolveError> {
-        let Ledger { step, evaluations, failed, infeasible, .. } = self.ledger;
-        if self.ledger.best.value < f64::INFINITY {
-            return Ok(());
-        }
-        Err(SolveError::NoFiniteEnergy { step, evaluated: evaluations, failed, infeasible })
+        self.ledger().check_end()
     }
 
     fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
-        let ledger = &self.ledger;
+        let ledger = self.ledger();
         let x = self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect();
         let consensus = Evaluated { x, value: consensus_value.unwrap_or(f64::NAN) };
         let message = match stop {

@@ -50,6 +50,7 @@ impl<T: Scalar> Run<T> {
         self.told.budgets.iter().for_each(|(after, budget)| [after, budget].into_iter().for_each(|n| to.whole(*n)));
         to.count(self.told.energies.len());
         to.numbers(&self.told.energies);
+        to.known(self.midway.as_ref().map(|midway| &midway.known));
         to.end()
     }
 
@@ -68,6 +69,7 @@ impl<T: Scalar> Run<T> {
         let budgets = (0..count).map(|_| Ok((from.whole()?, from.whole()?))).collect::<Result<Vec<_>, StateError>>()?;
         let mut energies = vec![T::default(); from.items(size_of::<T>())?];
         from.numbers(&mut energies)?;
+        let known = from.known()?;
         from.end()?;
         let Some(&(0, first)) = budgets.first() else { return Err(StateError::Damaged) };
         if told && energies.is_empty() {
@@ -86,6 +88,7 @@ impl<T: Scalar> Run<T> {
             run.settle();
         }
         run.clock = Stopwatch::start_from(seconds[0]);
+        run.pause_at(told, &known)?;
         Ok((run, told))
     }
 

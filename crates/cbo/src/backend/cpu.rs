@@ -4,6 +4,7 @@ use super::Backend;
 use super::ahead::Ahead;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
+use crate::answers::Answers;
 use crate::batch::Batches;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
@@ -126,17 +127,13 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// Asks the objective for the energies of a round, however many rows it wants in a call.
-    fn ask(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
+    /// Asks the objective for the energies of a round, block by block.
+    fn ask_blocks(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
         let dim = self.plan.dim();
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
-        if objective.grouping() == Grouping::Together {
-            return objective.energies(at, Rows::new(rows, dim), energies);
-        }
-        let unit = if objective.grouping() == Grouping::Single { 1 } else { block_rows(dim) };
         let asked = Columns { rows, energies, points: &mut [], values: &mut [] };
-        self.crew.each(Blocks::of(asked, &mut [], unit, dim), Effort::Move, |block, _| {
+        self.crew.each(Blocks::of(asked, &mut [], block_rows(dim), dim), Effort::Move, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
     }
@@ -220,7 +217,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         weighing: Weighing,
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError> {
-        let all = self.population.batches.is_none() && objective.grouping() == Grouping::Blocks;
+        let all = self.population.batches.is_none();
         if all && !(pending.is_some() && self.reduction_due(step)) {
             let alpha = weighing.alpha();
             self.fused_pass(pending, step, alpha, objective)?;
@@ -232,7 +229,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let at = self.plan.context(step, self.data_batch());
         let rounds = self.plan.config().method.rounds(step);
         for round in 0..rounds {
-            self.ask(round, at, objective)?;
+            self.ask_blocks(round, at, objective)?;
             self.note_pass(round, step, weighing.alpha().filter(|_| round + 1 == rounds));
         }
         Ok(self.weighed(weighing, weighing.alpha().is_some()))
@@ -312,6 +309,24 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let alpha = weighing.and_then(Weighing::alpha);
         self.note_pass(round, step, alpha);
         weighing.map(|weighing| self.weighed(weighing, alpha.is_some()))
+    }
+
+    fn ask(
+        &mut self,
+        round: usize,
+        at: StepContext,
+        objective: &dyn Objective<T>,
+        answers: &Answers<T>,
+    ) -> Result<(), EvalError> {
+        if objective.grouping() == Grouping::Together {
+            return answers.ask_together(objective, at, self.population.points(round));
+        }
+        let dim = self.plan.dim();
+        let mut columns = self.population.columns();
+        let asked = Columns { rows: columns.asked(round).0, energies: &mut [], points: &mut [], values: &mut [] };
+        self.crew.each(Blocks::of(asked, &mut [], 1, dim), Effort::Costly, |block, _| {
+            answers.ask_single(objective, at, block.first, block.rows)
+        })
     }
 
     fn sums(&mut self) -> &mut [Partial] {

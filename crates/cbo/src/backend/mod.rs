@@ -13,18 +13,19 @@ pub(crate) use isotropic::isotropic;
 pub use kernels::Kernels;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 
+use crate::answers::Answers;
 use crate::consensus::Partial;
 use crate::ensemble::Ensemble;
 use crate::method::Move;
-use crate::objective::{EvalError, Objective, Rows};
+use crate::objective::{EvalError, Objective, Rows, StepContext};
 use crate::schedule::Weighing;
 use crate::state::{Reader, StateError, Writer};
 use std::sync::Arc;
 
 /// What the loop asks of whoever holds the particles. Energies, sums and positions belong to the same step until the next move.
 pub trait Backend<T>: Send + std::fmt::Debug {
-    /// Makes the pending move, if there is one, then evaluates the particles of the step and sums them up. Returns the alpha of the
-    /// weights.
+    /// Makes the pending move, if there is one, then evaluates the particles of the step and sums them up, for an objective that is asked
+    /// for blocks. Returns the alpha of the weights.
     fn advance_and_evaluate(
         &mut self,
         pending: Option<&Move>,
@@ -48,6 +49,15 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Takes the energies of [`points`](Self::points), which the caller evaluated. With those of the last round it is told how to weigh,
     /// and returns the alpha of the weights.
     fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64>;
+
+    /// Asks the objective for those energies of [`points`](Self::points) that are not known, until the answers are enough.
+    fn ask(
+        &mut self,
+        round: usize,
+        at: StepContext,
+        objective: &dyn Objective<T>,
+        answers: &Answers<T>,
+    ) -> Result<(), EvalError>;
 
     /// The sums of the blocks.
     fn sums(&mut self) -> &mut [Partial];

@@ -17,6 +17,8 @@ pub(crate) enum Effort {
     Move,
     /// Sums, or moves whose noise is drawn.
     Sum,
+    /// Evaluations of an objective that says it is costly.
+    Costly,
 }
 
 impl Effort {
@@ -25,6 +27,7 @@ impl Effort {
         match self {
             Self::Move => 1 << 16,
             Self::Sum => 1 << 19,
+            Self::Costly => 0,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What a run is to those who report on it and to ask and tell: a run of the loop, or one of the tuning-free solver.
 
 use super::Agreed;
+use crate::answers::{Answers, Known};
 use crate::config::Plan;
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
 use crate::objective::{Rows, StepContext};
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError, StepReport, StopReason};
+use crate::simd::Scalar;
+use crate::state::StateError;
 use std::fmt::Debug;
 
 /// A run between two steps. The first half is read by reports, the second is done by ask and tell.
@@ -36,6 +39,24 @@ pub(crate) trait Process<T>: Debug + Send {
     fn settle(&mut self);
     /// The points that the caller is to evaluate.
     fn points(&self) -> Rows<'_, T>;
+    /// A place for the energies of [`points`](Self::points), with those that are known.
+    fn answers(&mut self) -> Answers<T>;
+    /// Leaves the step half evaluated: reports count what is known, and a run that goes on asks for the rest.
+    fn pause(&mut self, known: Known<T>);
+    /// The same with what was saved of such a step.
+    fn pause_at(&mut self, told: bool, known: &[(usize, T)]) -> Result<(), StateError>
+    where
+        T: Scalar,
+    {
+        if known.is_empty() {
+            return Ok(());
+        }
+        let known = Known::some_of(self.points().len(), known).filter(|_| !told).ok_or(StateError::Damaged)?;
+        self.pause(known);
+        Ok(())
+    }
+    /// Whether the step is left half evaluated.
+    fn is_midway(&self) -> bool;
     /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
     fn take(&mut self, energies: &[T]) -> bool;
     /// Agrees on what the energies of the step mean.
@@ -53,7 +74,7 @@ pub(crate) trait Process<T>: Debug + Send {
 }
 
 /// Tells the observer of the step, and decides whether it is the last.
-pub(crate) fn tell<T: crate::Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
+pub(crate) fn tell<T: Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
     let seconds = run.seconds();
     let report = StepReport::new(run, seconds);
     let broken = observer.observe(&report).is_break();
@@ -61,5 +82,15 @@ pub(crate) fn tell<T: crate::Scalar>(run: &dyn Process<T>, observer: &mut dyn Ob
     if let Some(reason) = reason {
         observer.ended(&report, reason);
     }
+    reason
+}
+
+/// Tells the observer that the run ends within a step, and why.
+pub(crate) fn tell_midway<T: Scalar>(
+    run: &dyn Process<T>,
+    observer: &mut dyn Observer<T>,
+    reason: StopReason,
+) -> StopReason {
+    observer.ended(&StepReport::new(run, run.seconds()), reason);
     reason
 }

@@ -4,6 +4,7 @@ use super::Run;
 use crate::config::Plan;
 use crate::method::Move;
 use crate::objective::Grouping;
+use crate::run::Process;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Stopwatch, Writer};
 
@@ -38,6 +39,7 @@ impl<T: Scalar> Run<T> {
             [ledger.step, ledger.best_batch, ledger.improved, ledger.evaluations, ledger.failed, ledger.infeasible];
         counts.into_iter().for_each(|n| to.whole(n));
         self.backend.save(&mut to);
+        to.known(self.midway.as_ref().map(|midway| &midway.known));
         to.end()
     }
 
@@ -81,8 +83,10 @@ impl<T: Scalar> Run<T> {
             return Err(StateError::Damaged);
         }
         run.backend.load(&mut from, run.round)?;
+        let known = from.known()?;
         from.end()?;
         run.clock = Stopwatch::start_from(seconds);
+        run.pause_at(told, &known)?;
         Ok((run, told))
     }
 }
