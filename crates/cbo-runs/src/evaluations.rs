@@ -1,9 +1,9 @@
 //! An external program as the engine's objective: points in the store are not evaluated again, the others go to the
 //! workers, and every answer goes to the store.
 
-use crate::external::{Attempt, ExternalError, Job, Outcome, Settings, Workers};
+use crate::external::{Attempt, ExternalError, Job, Limits, Outcome, Settings, Workers};
 use crate::store::{Known, Store, StoreError};
-use cbo::{EvalError, Grouping, Objective, Rows, Scalar, StepContext};
+use cbo::{Answers, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -95,8 +95,8 @@ impl Evaluations {
         Self { listener: Some(listener), ..self }
     }
 
-    /// Asks `ending` whether this process is about to end. Workers that die then die with it, as when the machine shuts down: that is
-    /// not a failure of their points but the end of the step, an error with the source [`CutOff`].
+    /// Asks `ending` whether this process is about to end: then no further evaluation of a step begins. Workers that die then die with it,
+    /// as when the machine shuts down: that is not a failure of their points, which are left without an answer (or, where all are needed, an error with the source [`CutOff`]).
     pub fn with_ending(self, ending: fn() -> bool) -> Self {
         Self { ending: Some(ending), ..self }
     }
@@ -147,7 +147,13 @@ impl Evaluations {
         !outcome.may_be_retried() || attempt > self.retries
     }
 
-    fn evaluate(&self, points: &[Vec<f64>], energies: &mut [f64]) -> Result<(), EvalError> {
+    /// Evaluates what is not known of `points`, until it is over; `settle` is told the value of each.
+    fn evaluate(
+        &self,
+        points: &[Vec<f64>],
+        until: Until<'_>,
+        settle: &mut dyn FnMut(usize, f64),
+    ) -> Result<(), EvalError> {
         let mut jobs = Vec::new();
         // Points whose last attempt failed in a way that says more about the program than about the point.
         let mut faults = 0;
@@ -158,7 +164,7 @@ impl Evaluations {
                     jobs.push(Job { index, x: x.clone(), attempt: 1 });
                 }
                 Some(Known { attempt, outcome }) if self.is_final(attempt, &outcome) => {
-                    energies[index] = outcome.value();
+                    settle(index, outcome.value());
                     if outcome.may_be_retried() {
                         faults += 1;
                         *locked(&self.last_failure) =
@@ -170,10 +176,10 @@ impl Evaluations {
             }
         }
         let mut done = points.len() - jobs.len();
-        let mut fault: Option<EvalError> = None;
-        let evaluated = locked(&self.workers).evaluate(&jobs, &mut |attempt: Attempt| {
+        let (mut fault, mut is_cut_off) = (None, false);
+        let mut finished = |attempt: Attempt| {
             if self.is_cut_off(&attempt.outcome) {
-                fault = Some(failed(CutOff));
+                is_cut_off = true;
                 return ControlFlow::Break(());
             }
             let stored = self.store.as_ref().map_or(Ok(()), |store| store.put(&points[attempt.job], &attempt));
@@ -182,7 +188,7 @@ impl Evaluations {
                 return ControlFlow::Break(());
             }
             if self.is_final(attempt.attempt, &attempt.outcome) {
-                energies[attempt.job] = attempt.outcome.value();
+                settle(attempt.job, attempt.outcome.value());
                 faults += usize::from(attempt.outcome.may_be_retried());
                 done += 1;
                 if let Some(listener) = &self.listener {
@@ -193,18 +199,42 @@ impl Evaluations {
                 *locked(&self.last_failure) = Some(attempt);
             }
             ControlFlow::Continue(())
-        });
+        };
+        let evaluated = locked(&self.workers).evaluate_until(&jobs, until.limits, until.is_over, &mut finished);
         match (fault, evaluated) {
             (Some(fault), _) => Err(fault),
+            (None, Err(_)) if is_cut_off => Ok(()),
             (None, Err(error)) => Err(failed(error)),
             // One may have its value from before: where the best particle sits on the consensus point, it stays.
-            (None, Ok(())) if faults >= BROKEN && faults + 1 >= points.len() => {
+            (None, Ok(())) if done == points.len() && faults >= BROKEN && faults + 1 >= points.len() => {
                 let last = self.last_failure().unwrap_or_default();
                 Err(failed(Broken { failed: faults, all: points.len(), last }))
             }
             (None, Ok(())) => Ok(()),
         }
     }
+}
+
+/// When no further evaluation is to begin.
+struct Until<'a> {
+    limits: Limits,
+    is_over: &'a dyn Fn() -> bool,
+}
+
+/// The different points among `rows`, and the rows of each: particles may be at the same place, and one evaluation serves them all.
+fn places<T: Scalar>(rows: Rows<'_, T>) -> (Vec<Vec<f64>>, Vec<Vec<usize>>) {
+    let mut places: HashMap<Vec<u64>, usize> = HashMap::new();
+    let (mut points, mut rows_of): (Vec<Vec<f64>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    for (index, row) in rows.iter().enumerate() {
+        let x: Vec<f64> = row.iter().map(|v| v.to_f64()).collect();
+        let place = *places.entry(x.iter().map(|v| v.to_bits()).collect()).or_insert_with(|| {
+            points.push(x);
+            rows_of.push(Vec::new());
+            points.len() - 1
+        });
+        rows_of[place].push(index);
+    }
+    (points, rows_of)
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> EvalError {
@@ -217,23 +247,22 @@ impl<T: Scalar> Objective<T> for Evaluations {
     }
 
     fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
-        // Particles may be at the same place: one evaluation serves them all.
-        let mut places: HashMap<Vec<u64>, usize> = HashMap::new();
-        let mut points: Vec<Vec<f64>> = Vec::new();
-        let place = rows.iter().map(|row| {
-            let x: Vec<f64> = row.iter().map(|v| v.to_f64()).collect();
-            *places.entry(x.iter().map(|v| v.to_bits()).collect()).or_insert_with(|| {
-                points.push(x);
-                points.len() - 1
-            })
-        });
-        let place: Vec<usize> = place.collect();
-        let mut energies = vec![f64::NAN; points.len()];
-        self.evaluate(&points, &mut energies)?;
-        for (out, place) in out.iter_mut().zip(place) {
-            *out = T::from_f64(energies[place]);
-        }
-        Ok(())
+        let (points, rows_of) = places(rows);
+        let (until, mut left) = (Until { limits: Limits::default(), is_over: &|| false }, points.len());
+        self.evaluate(&points, until, &mut |place, value| {
+            rows_of[place].iter().for_each(|row| out[*row] = T::from_f64(value));
+            left -= 1;
+        })?;
+        if left == 0 { Ok(()) } else { Err(failed(CutOff)) }
+    }
+
+    fn energies_one_by_one(&self, _at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
+        let (points, rows_of) = places(rows);
+        let limits = Limits { deadline: answers.deadline(), target: answers.target() };
+        let is_over = || answers.are_enough() || self.ending.is_some_and(|ending| ending());
+        self.evaluate(&points, Until { limits, is_over: &is_over }, &mut |place, value| {
+            rows_of[place].iter().for_each(|row| answers.give(*row, T::from_f64(value)));
+        })
     }
 
     fn grouping(&self) -> Grouping {

@@ -2,12 +2,13 @@
 
 #![cfg(unix)]
 
-use cbo::{Objective, Rows, StepContext};
+use cbo::{CboConfig, Objective, Rows, RunReport, StepContext, StopReason};
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations, Progress};
 use cbo_runs::external::{Program, Protocol, Settings};
 use cbo_runs::store::Store;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// A program that notes every point it is given, then does what `body` says.
@@ -126,4 +127,55 @@ fn a_broken_program_ends_the_run_before_the_budget_is_spent() {
     assert_eq!(broken(&evaluations, &[0.0, 5.0, 6.0, 7.0, 8.0, 9.0]), Some(true));
     drop(evaluations);
     assert_eq!(broken(&start(), &[0.0, 5.0, 6.0, 7.0, 8.0, 9.0]), Some(true), "also when it is known already");
+}
+
+/// Answers after a while: 1, and from the fourth time on -1. Speaks args and jsonl, and notes every point.
+const FOURTH: &str = r#"
+answer() { echo "$1" >> LOG; sleep 0.05; if [ "$(wc -l < LOG)" -ge 4 ]; then value=-1; else value=1; fi; }
+if [ $# -gt 0 ]; then answer "$1"; echo "$value"; exit; fi
+while read -r line; do
+    id=${line#*:}; answer "$line"; echo "{\"id\": ${id%%,*}, \"value\": $value}"
+done
+"#;
+
+#[test]
+fn time_and_target_hold_for_each_evaluation() {
+    for (protocol, workers) in [(Protocol::Args, 1), (Protocol::Args, 3), (Protocol::Jsonl, 1), (Protocol::Jsonl, 3)] {
+        let place = tempfile::tempdir().expect("a folder");
+        let (script, log) = (place.path().join("fourth.sh"), place.path().join("log"));
+        fs::write(&script, FOURTH.replace("LOG", &log.display().to_string())).expect("a script");
+        let text = format!("sh {}{}", script.display(), if protocol == Protocol::Args { " {x}" } else { "" });
+        let program = Program::parse(&text, protocol).expect("a command");
+        let settings = Settings { workers, ..Settings::new(program) };
+        let run = |config: CboConfig| -> (RunReport<f64>, usize) {
+            let config = CboConfig { particles: 20, steps: Some(3), ..config };
+            let evaluations = Evaluations::start(1, &settings, None).expect("workers");
+            let report = cbo::solve(&config, &evaluations, &mut ()).expect("a run");
+            (report, noted(place.path()).len())
+        };
+        // The time is over before the first answer: every worker has one point, and no second.
+        let (report, asked) = run(CboConfig { max_seconds: Some(1e-3), ..CboConfig::default() });
+        assert_eq!((report.stop(), report.evaluations()), (StopReason::Seconds, asked as u64));
+        assert!((1..=workers).contains(&asked), "{asked}");
+        fs::remove_file(&log).expect("a log");
+        // The fourth answer is the first with the target; others may have begun by then.
+        let (report, asked) = run(CboConfig { target: Some(-0.5), ..CboConfig::default() });
+        assert_eq!((report.stop(), report.evaluations()), (StopReason::Target, asked as u64));
+        assert!(report.best().value == -1.0 && (4..4 + workers).contains(&asked), "{asked}");
+    }
+}
+
+#[test]
+fn what_is_finished_when_somebody_ends_the_run_counts() {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let settings = program(folder, "echo 1");
+    let config = CboConfig { particles: 20, steps: Some(3), ..CboConfig::default() };
+    let evaluations = Evaluations::start(1, &settings, None).expect("workers").with_ending(|| SEEN.load(Relaxed) >= 5);
+    let evaluations = evaluations.with_listener(Box::new(|at: Progress| SEEN.store(at.done, Relaxed)));
+    let report: RunReport<f64> = cbo::solve(&config, &evaluations, &mut ()).expect("a run");
+    // One may have begun before anybody looked.
+    assert!(report.stop() == StopReason::Observer && (5..8).contains(&report.evaluations()), "{report:?}");
+    assert_eq!((report.evaluations(), report.best().value), (noted(folder).len() as u64, 1.0));
 }

@@ -144,10 +144,12 @@ impl Writer {
         }
     }
 
-    /// The energies of a round that is left half evaluated, if it is.
+    /// The energies of a round that is left half evaluated, if it is. A point whose evaluation failed is asked for again: what made it
+    /// fail may have been mended by then.
     pub(crate) fn known<T: Scalar>(&mut self, known: Option<&Known<T>>) {
-        self.count(known.map_or(0, Known::count));
-        for (row, energy) in known.into_iter().flat_map(Known::iter) {
+        let values = || known.into_iter().flat_map(Known::iter).filter(|(_, energy)| !energy.to_f64().is_nan());
+        self.count(values().count());
+        for (row, energy) in values() {
             self.count(row);
             self.numbers(&[energy]);
         }

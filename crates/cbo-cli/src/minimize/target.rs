@@ -1,7 +1,7 @@
 //! What is minimised, ready to be evaluated: a benchmark function or a program.
 
 use super::command::CommandSpec;
-use cbo::{EvalError, Grouping, Objective, Rows, Scalar, StepContext};
+use cbo::{Answers, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use cbo_problems::Problem;
 use cbo_runs::evaluations::Evaluations;
 use std::sync::Arc;
@@ -67,6 +67,13 @@ where
         match self {
             Self::Function(problem) => problem.energies(at, rows, out),
             Self::Program(_, evaluations) => evaluations.energies(at, rows, out),
+        }
+    }
+
+    fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
+        match self {
+            Self::Function(problem) => problem.energies_one_by_one(at, rows, answers),
+            Self::Program(_, evaluations) => evaluations.energies_one_by_one(at, rows, answers),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Attempt, ExternalError, Job, Settings};
+use super::{Attempt, ExternalError, Job, Limits, Settings};
 
 /// The workers. They need a Unix system.
 #[derive(Debug)]
@@ -17,6 +17,17 @@ impl Workers {
 
     /// Fails.
     pub fn evaluate(&mut self, _: &[Job], _: &mut dyn FnMut(Attempt) -> ControlFlow<()>) -> Result<(), ExternalError> {
+        Err(ExternalError::Unsupported)
+    }
+
+    /// Fails.
+    pub fn evaluate_until(
+        &mut self,
+        _: &[Job],
+        _: Limits,
+        _: &dyn Fn() -> bool,
+        _: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
+    ) -> Result<(), ExternalError> {
         Err(ExternalError::Unsupported)
     }
 

@@ -24,6 +24,7 @@
 mod answer;
 mod attempt;
 mod error;
+mod limits;
 mod program;
 
 #[cfg(unix)]
@@ -56,6 +57,7 @@ use std::time::Duration;
 pub use answer::{Answer, AnswerError, read_answer, read_value};
 pub use attempt::{Attempt, Outcome};
 pub use error::ExternalError;
+pub use limits::Limits;
 pub use program::{Program, Protocol};
 pub use workers::{Workers, kill_all};
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::poll::Button;
-use super::{Attempt, Job, Outcome};
+use super::{Attempt, Job, Limits, Outcome};
 
 /// A point that waits, or that a worker has.
 #[derive(Debug)]
@@ -48,22 +48,59 @@ struct State {
     /// Which workers sleep until their bell rings.
     asleep: Vec<bool>,
     stopping: bool,
+    limits: Limits,
+    /// Whether no further attempt is to begin, and the points that were left without one because of that.
+    closed: bool,
+    left_out: usize,
 }
 
 impl Queue {
     pub(super) fn new(buttons: Vec<Button>) -> Self {
-        let asleep = vec![false; buttons.len()];
-        Self { state: Mutex::new(State { tasks: VecDeque::new(), asleep, stopping: false }), buttons }
+        let state = State {
+            tasks: VecDeque::new(),
+            asleep: vec![false; buttons.len()],
+            stopping: false,
+            limits: Limits::default(),
+            closed: false,
+            left_out: 0,
+        };
+        Self { state: Mutex::new(state), buttons }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Opens it for points, until these limits are reached.
+    pub(super) fn open(&self, limits: Limits) {
+        let mut state = self.state();
+        (state.limits, state.closed, state.left_out) = (limits, false, 0);
+    }
+
+    /// Leaves out all points that wait, and those that come.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.leave_out_if_closed();
+    }
+
+    /// Closes it if an attempt with this outcome reaches the limits. Called by the worker, so that it takes no further point.
+    pub(super) fn close_after(&self, outcome: &Outcome) {
+        if self.state().limits.are_reached_by(outcome) {
+            self.close();
+        }
+    }
+
+    /// How many points were left out.
+    pub(super) fn left_out(&self) -> usize {
+        self.state().left_out
+    }
+
     /// Adds points at the end.
     pub(super) fn add(&self, tasks: impl IntoIterator<Item = Task>) {
         let mut state = self.state();
         state.tasks.extend(tasks);
+        state.leave_out_if_closed();
         self.wake(&mut state);
     }
 
@@ -71,6 +108,7 @@ impl Queue {
     pub(super) fn give_back(&self, tasks: impl DoubleEndedIterator<Item = Task>) {
         let mut state = self.state();
         tasks.rev().for_each(|task| state.tasks.push_front(task));
+        state.leave_out_if_closed();
         self.wake(&mut state);
     }
 
@@ -109,6 +147,15 @@ impl Queue {
     }
 }
 
+impl State {
+    fn leave_out_if_closed(&mut self) {
+        if self.closed {
+            self.left_out += self.tasks.len();
+            self.tasks.clear();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::poll::bell;
@@ -135,6 +182,14 @@ mod tests {
         for last in 8..12 {
             assert_eq!(numbers(queue.take(2, 1, 0)), [last]);
         }
+        queue.open(Limits { target: Some(1.0), ..Limits::default() });
+        queue.add((0..5).map(task));
+        assert_eq!(numbers(queue.take(0, 1, 0)), [0]);
+        queue.close_after(&Outcome::of(1.5));
+        assert_eq!(numbers(queue.take(0, 1, 0)), [1], "not yet reached");
+        queue.close_after(&Outcome::of(1.0));
+        queue.give_back([1].into_iter().map(task));
+        assert!(numbers(queue.take(0, 1, 0)).is_empty() && queue.left_out() == 4);
         queue.stop();
         bells.iter().for_each(|bell| bell.listen(None));
         assert!(queue.is_stopping() && queue.take(0, 1, 0).is_none());

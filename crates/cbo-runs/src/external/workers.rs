@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,9 +11,12 @@ use super::guard::Guard;
 use super::poll::{Bell, bell};
 use super::process::Licence;
 use super::queue::{Queue, Report, Task};
-use super::{Attempt, ExternalError, Job, Outcome, Program, Protocol, Settings, oneshot, persistent};
+use super::{Attempt, ExternalError, Job, Limits, Outcome, Program, Protocol, Settings, oneshot, persistent};
 
 pub use super::process::kill_all;
+
+/// How often to ask whether an evaluation is over.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Workers that evaluate points with an external program. Dropping them ends their processes.
 #[derive(Debug)]
@@ -44,13 +47,30 @@ impl Workers {
         jobs: &[Job],
         finished: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
     ) -> Result<(), ExternalError> {
+        self.evaluate_until(jobs, Limits::default(), &|| false, finished)
+    }
+
+    /// The same until limits are reached, or `is_over` says so (it is asked several times per second): then no further attempt begins, and
+    /// the evaluation returns when those that have begun are finished.
+    pub fn evaluate_until(
+        &mut self,
+        jobs: &[Job],
+        limits: Limits,
+        is_over: &dyn Fn() -> bool,
+        finished: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
+    ) -> Result<(), ExternalError> {
         // Whatever leaves this function early ends the crew, so that no late answer can reach another evaluation.
         let crew = match self.crew.take() {
             Some(crew) => crew,
             None => Crew::start(&self.settings, self.licence)?,
         };
+        if is_over() {
+            self.crew = Some(crew);
+            return Ok(());
+        }
         let (good, bad): (Vec<&Job>, Vec<&Job>) = jobs.iter().partition(|job| job.x.iter().all(|v| v.is_finite()));
         let mut left = good.len();
+        crew.queue.open(limits);
         crew.queue.add(good.into_iter().map(Task::new));
         for job in bad {
             let outcome = Outcome::NoValue("a coordinate of the point is not finite".into());
@@ -58,8 +78,15 @@ impl Workers {
                 return Err(ExternalError::Stopped);
             }
         }
-        while left > 0 {
-            let Ok(Report::Finished(attempts)) = crew.reports.recv() else { return Err(ExternalError::Stopped) };
+        while left > crew.queue.left_out() {
+            if is_over() {
+                crew.queue.close();
+            }
+            let attempts = match crew.reports.recv_timeout(LOOK) {
+                Ok(Report::Finished(attempts)) => attempts,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Ok(Report::Gone) | Err(RecvTimeoutError::Disconnected) => return Err(ExternalError::Stopped),
+            };
             for (task, attempt) in attempts {
                 let again = attempt.outcome.may_be_retried() && task.attempt <= self.settings.retries;
                 if finished(attempt).is_break() {
@@ -153,6 +180,7 @@ impl Worker {
 
     /// Tells the calling thread of attempts.
     pub(super) fn report(&self, attempts: Vec<(Task, Attempt)>) {
+        attempts.iter().for_each(|(_, attempt)| self.queue.close_after(&attempt.outcome));
         // Nobody listens when the evaluation was stopped; then it is time to end anyway.
         let _ = self.reports.send(Report::Finished(attempts));
     }
