@@ -37,13 +37,15 @@ pub fn listen() {
     let _ = ctrlc::set_handler(|| arrived(CTRL_C));
 }
 
-/// From now on tells the user what the first signal does: for steps that take long. Only a run that is `kept` in a folder has its
+/// From now on tells the user what the first signal does: for evaluations that take long. Only a run that is `kept` in a folder has its
 /// evaluations after a second signal.
 pub fn tell(kept: bool) {
     let _ = WORDS.set(match kept {
-        true => "finishing the step; a second signal ends the program at once, and no finished evaluation is lost",
+        true => {
+            "finishing the evaluations that have begun; a second signal ends the program at once, and no finished evaluation is lost"
+        }
         false => {
-            "finishing the step; a second signal ends the program at once, and the run is lost, because --out FOLDER was not given"
+            "finishing the evaluations that have begun; a second signal ends the program at once, and the run is lost, because --out FOLDER was not given"
         }
     });
 }

@@ -107,7 +107,7 @@ impl Summary {
     ) -> Self {
         let double = |x: &[T]| x.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
         let (best, consensus) = (double(&report.best().x), double(&report.consensus().x));
-        let stopped = interrupted && report.stop() == StopReason::Observer;
+        let stopped = interrupted && matches!(report.stop(), StopReason::Observer | StopReason::Failed);
         let auto = config.method.is_auto();
         Self {
             objective: target.description().to_string(),
@@ -128,7 +128,8 @@ impl Summary {
             message: if stopped { "Ctrl-C, or a signal, ended the run.".into() } else { report.message().into() },
             alpha: Number(report.alpha()),
             sigma: Number(report.sigma()),
-            particles: (!auto).then(|| report.ensemble().len()),
+            particles: (!auto)
+                .then(|| if report.ensemble().is_empty() { config.particles } else { report.ensemble().len() }),
             phases: auto.then(|| report.phases().iter().map(PhaseResult::from).collect()),
             explanation: None,
             seed: report.seed(),
@@ -149,7 +150,10 @@ impl Summary {
             Some(particles) => (
                 format!(", {} particles", grouped(particles as u64)),
                 format!("{} at time {}: {}", steps(self.steps), short(self.time.0), in_words(self.stop)),
-                Some(format!("{} at {}", short(self.consensus_value.0), point(&double(&self.consensus)))),
+                Some(match self.consensus_value.0 {
+                    value if value.is_nan() => format!("at {} (not evaluated)", point(&double(&self.consensus))),
+                    value => format!("{} at {}", short(value), point(&double(&self.consensus))),
+                }),
             ),
             // Rounds are counted from 0, and the consensus point is not evaluated for its own sake.
             None => (String::new(), format!("after {}. {}", rounds(self.steps + 1), self.message), None),
@@ -226,6 +230,7 @@ pub fn in_words(stop: &str) -> &str {
         "diameter" => "the swarm has contracted",
         "stagnation" => "the best value no longer improves",
         "converged" => "nothing more is to be gained",
+        "failed" => "the run could not go on",
         "interrupt" => "Ctrl-C, or a signal",
         other => other,
     }

@@ -75,7 +75,8 @@ pub struct CboConfig {
     pub time: Option<f64>,
     /// Stop before more evaluations than this are spent.
     pub max_evaluations: Option<u64>,
-    /// Stop after this many seconds.
+    /// Stop after this many seconds. For [costly](crate::Grouping::Single) objectives this and `target` hold for each evaluation, otherwise
+    /// for each step.
     pub max_seconds: Option<f64>,
     /// Stop when a value this low is found.
     pub target: Option<f64>,

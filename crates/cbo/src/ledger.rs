@@ -118,6 +118,7 @@ impl<T: Scalar> Ledger<T> {
                 format!("The best value has not improved for {} steps.", grouped(config.stagnation.unwrap_or(0)))
             }
             StopReason::Observer => format!("The run was stopped from outside at step {}.", grouped(self.step)),
+            StopReason::Failed => "The run could not go on.".into(),
             StopReason::Converged => "Nothing more is to be gained: further restarts do not pay.".into(),
         }
     }

@@ -115,6 +115,12 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.seconds
     }
 
+    /// The run so far, as if it had ended for this reason. The value of the consensus point is NaN, because it was not evaluated, and the
+    /// swarm is left out.
+    pub fn report(&self, stop: StopReason) -> RunReport<T> {
+        self.run.summary(None, stop)
+    }
+
     /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit for bit.
     pub fn state(&self) -> Vec<u8> {
         self.run.save(!self.run.is_midway(), self.seconds)
@@ -139,6 +145,8 @@ pub enum StopReason {
     Stagnation,
     /// An observer asked for it.
     Observer,
+    /// The run could not go on, because of an error.
+    Failed,
     /// The solver saw that nothing more is to be gained.
     Converged,
 }
@@ -154,6 +162,7 @@ impl StopReason {
             Self::Diameter => "diameter",
             Self::Stagnation => "stagnation",
             Self::Observer => "observer",
+            Self::Failed => "failed",
             Self::Converged => "converged",
         }
     }

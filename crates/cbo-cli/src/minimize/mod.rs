@@ -355,7 +355,7 @@ where
     if let (Some(checkpoints), None) = (&mut checkpoints, from) {
         checkpoints.begin();
     }
-    let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints };
+    let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
@@ -368,6 +368,11 @@ where
     };
     drop(watch.progress.take());
     let report = report.inspect_err(|error| {
+        if let Some(report) = &watch.salvaged {
+            let interrupted = matches!(error, CliError::Interrupted);
+            let summary = Summary::new(&target, config, task.precision, report, interrupted);
+            let _ = print(&if options.json() { json(&summary) } else { summary.lines() });
+        }
         if let (Some(checkpoints), CliError::Interrupted) = (&watch.checkpoints, error) {
             checkpoints.log("ended within a step");
         }
@@ -436,6 +441,10 @@ fn mended(folder: Option<&Path>) -> String {
 fn refusal(error: &SolveError, target: &Target, folder: Option<&Path>) -> CliError {
     let mended = mended(folder);
     match (error, target.evaluations()) {
+        (SolveError::NoFiniteEnergy { .. }, Some(_)) if interrupt::requested() => {
+            eprintln_quietly("error: ended by a signal before a value was found");
+            CliError::Interrupted
+        }
         (SolveError::NoFiniteEnergy { .. }, Some(evaluations)) => {
             let last = evaluations
                 .last_failure()

@@ -7,7 +7,7 @@ use crate::film::Film;
 use crate::minimize::eprintln_quietly;
 use crate::progress::Progress;
 use crate::{film, interrupt};
-use cbo::{History, Observer, Scalar, StepReport, StopReason};
+use cbo::{History, Observer, RunReport, Scalar, SolveError, StepReport, StopReason};
 use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::FolderError;
@@ -19,13 +19,15 @@ use std::ops::ControlFlow;
 const FILM: &str = "film";
 
 /// Watches a run.
-pub struct Watch<'a> {
+pub struct Watch<'a, T> {
     pub target: &'a Target,
     pub progress: Option<Progress>,
     pub history: Option<History>,
     pub film: Option<Film>,
     pub certificate: Option<Certificate>,
     pub checkpoints: Option<Checkpoints>,
+    /// What a run that failed had found by then.
+    pub salvaged: Option<RunReport<T>>,
 }
 
 /// The checkpoints of a run.
@@ -88,9 +90,9 @@ impl Checkpoints {
     }
 }
 
-impl Watch<'_> {
+impl<T: Scalar> Watch<'_, T> {
     /// The run at this step, which ends it if there is a reason.
-    fn checkpoint<T: Scalar>(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
+    fn checkpoint(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
         let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
         if x.iter().any(|x| !x.is_finite()) {
             x.clear(); // JSON cannot express it
@@ -131,7 +133,7 @@ impl Watch<'_> {
     }
 }
 
-impl<T: Scalar> Observer<T> for Watch<'_> {
+impl<T: Scalar> Observer<T> for Watch<'_, T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         if let Some(progress) = &mut self.progress {
             progress.show(step);
@@ -169,6 +171,18 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
         checkpoints.ended = true;
         checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step(), step.best().value));
+        self.checkpoints = Some(checkpoints);
+    }
+
+    fn failed(&mut self, step: &StepReport<'_, T>, error: &SolveError) {
+        self.salvaged = Some(step.report(StopReason::Failed)).filter(|report| report.best().value.is_finite());
+        // Only a step of a program that was left half evaluated can be taken up again.
+        let (SolveError::Evaluation { .. }, Some(evaluations)) = (error, self.target.evaluations()) else { return };
+        let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        if let Err(error) = evaluations.flush() {
+            checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
+        }
+        checkpoints.fault = checkpoints.keeper.finish(&self.checkpoint(&checkpoints.summary, step, None)).err();
         self.checkpoints = Some(checkpoints);
     }
 }

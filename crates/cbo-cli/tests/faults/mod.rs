@@ -9,5 +9,6 @@ mod disk;
 mod input;
 mod kill;
 mod locks;
+mod midway;
 mod signals;
 mod workers;
