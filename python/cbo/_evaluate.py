@@ -56,6 +56,9 @@ class _All:
     def have_limits(self) -> bool:
         return False
 
+    def seconds_left(self) -> float | None:
+        return None
+
 
 class Evaluator:
     """Values of a function at the rows of an array, wherever they are computed.

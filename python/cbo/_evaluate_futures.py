@@ -116,7 +116,9 @@ class Futures:
             first = min(deadline for _, _, deadline in flying.values())
         else:
             first = time.monotonic() + (self._timeout or 0.0)
-        patience = None if first == float("inf") else max(0.0, first - time.monotonic())
+        # Calls that wait in a queue are taken back as soon as the time of the run is over.
+        until = min(first, time.monotonic() + (batch.answers.seconds_left() or float("inf")))
+        patience = None if until == float("inf") else max(0.0, until - time.monotonic())
         with contextlib.suppress(queue.Empty):
             ticket = self._finished.get(timeout=patience)
             self._stuck.pop(ticket, None)
@@ -124,12 +126,12 @@ class Futures:
                 task, future, _ = flying.pop(ticket)
                 self._settle(batch, task, future)
             return
-        if not flying:
+        now = time.monotonic()
+        if not flying and now >= first:
             raise RuntimeError(
                 f"timeout = {self._timeout}: all {len(self._stuck)} workers of the executor hang in calls "
                 "that took longer; only workers=N (processes) can end such calls"
             )
-        now = time.monotonic()
         for ticket in [ticket for ticket, (_, _, deadline) in flying.items() if deadline <= now]:
             task, future, _ = flying.pop(ticket)
             # A cancelled Dask call keeps its thread, but the scheduler would count that thread as free.

@@ -126,6 +126,9 @@ class Answers(Protocol):
     def have_limits(self) -> bool:
         """Whether they may be enough before all are there."""
 
+    def seconds_left(self) -> float | None:
+        """Seconds until the time is over; None if there is no such limit."""
+
 
 class Batch:
     """The calls of one batch: which wait, how often each was tried, and where their values go.

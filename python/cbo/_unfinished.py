@@ -27,5 +27,5 @@ def _note(error: BaseException, result: OptimizeResult) -> None:
     if hasattr(error, "add_note"):
         count = "1 evaluation was" if result.nfev == 1 else f"{result.nfev} evaluations were"
         error.add_note(
-            f"{count} finished, and the best value is {result.fun:.6g}: the attribute `result` of this exception has the rest"
+            f"{count} finished, and the best value is {result.fun:.6g}; the attribute `result` has the rest"
         )

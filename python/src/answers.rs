@@ -3,6 +3,7 @@
 use crate::settings::Number;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Where answers go; nothing happens once they were taken.
 pub trait Sink: Send + Sync {
@@ -14,6 +15,9 @@ pub trait Sink: Send + Sync {
 
     /// Whether they may be enough before all are there.
     fn have_limits(&self) -> bool;
+
+    /// Seconds until the time of the run is over, if it has a limit.
+    fn seconds_left(&self) -> Option<f64>;
 }
 
 /// The answers of a round, until they are taken.
@@ -54,6 +58,11 @@ impl<T: Number> Sink for Round<T> {
     fn have_limits(&self) -> bool {
         self.with(|answers| answers.deadline().is_some() || answers.target().is_some()).unwrap_or(false)
     }
+
+    fn seconds_left(&self) -> Option<f64> {
+        let deadline = self.with(cbo::Answers::deadline).flatten()?;
+        Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64())
+    }
 }
 
 /// The value of one point, which is wanted whatever the limits.
@@ -80,6 +89,10 @@ impl Sink for Single {
     fn have_limits(&self) -> bool {
         false
     }
+
+    fn seconds_left(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Takes the values of points that are evaluated elsewhere, in any order.
@@ -104,5 +117,10 @@ impl Answers {
     /// Whether the run has such limits.
     fn have_limits(&self) -> bool {
         self.0.have_limits()
+    }
+
+    /// Seconds until the time is over, if the run has such a limit.
+    fn seconds_left(&self) -> Option<f64> {
+        self.0.seconds_left()
     }
 }

@@ -116,12 +116,19 @@ def test_a_vectorized_function_is_one_piece() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         cbo.minimize(fun, BOX, vectorized=True, **SWARM)
     assert caught.value.result.nfev == 100  # type: ignore[attr-defined]
-    calls.clear()
-    # The first of the two calls of a step is enough.
-    result = cbo.minimize(
-        fun, BOX, vectorized=True, particles=50, seed=5, method="memory:beta=2", sigma=0.1, target=1e-12, max_seconds=1e-9
-    )
-    assert (calls, result.nfev, result.stop) == ([50], 50, "seconds")
+
+
+def test_the_second_call_of_a_step_is_left_out_if_the_first_is_enough() -> None:
+    calls = []
+
+    def fun(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        calls.append(len(x))
+        return np.sum((x - 0.5) ** 2, axis=1) - 100.0 * (len(calls) == 2)
+
+    # After its first step a smooth memory asks for the positions and for what the particles remember.
+    result = cbo.minimize(fun, BOX, vectorized=True, method="memory:beta=2", target=-1.0, **SWARM)
+    assert (calls, result.nfev, result.nit, result.stop) == ([50, 50], 100, 1, "target")
+    assert result.fun < -1.0
 
 
 @pytest.mark.parametrize("stop", ["target", "max_seconds", "callback"])
@@ -297,7 +304,7 @@ def test_a_process_that_dies_is_a_failed_evaluation_of_an_unfinished_run(tmp_pat
 def test_threads_take_no_more_points_than_needed(tmp_path: pathlib.Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         result = cbo.minimize(slow, BOX, args=(str(tmp_path),), workers=pool, max_seconds=0.01, **SWARM)
-    # Two, and as many that a thread took up while the others were taken back.
+    # Nothing was finished when the time was over: two calls, and two that the threads took up after them at most.
     assert result.stop == "seconds" and 1 <= result.nfev == calls_in(tmp_path) <= 4
 
 
@@ -340,6 +347,26 @@ def test_calls_that_are_done_but_not_looked_at_count() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         cbo.minimize(bowl, BOX, workers=Interrupted(), **SWARM)
     assert caught.value.result.nfev == 14  # type: ignore[attr-defined]
+
+
+class Queue:
+    """An executor that makes one call, and lets the others wait."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, fun: Any, *args: Any) -> Any:
+        self.futures.append(Future())
+        if len(self.futures) == 1:
+            self.futures[0].set_result(fun(*args))
+        return self.futures[-1]
+
+
+def test_calls_that_wait_are_taken_back_when_the_time_is_over() -> None:
+    queue = Queue()
+    result = cbo.minimize(bowl, BOX, workers=queue, max_seconds=0.2, **SWARM)
+    assert (result.nfev, result.stop, len(queue.futures)) == (1, "seconds", 50)
+    assert all(future.cancelled() for future in queue.futures[1:])
 
 
 def test_a_lazy_map_is_asked_one_by_one() -> None:
