@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from cbo._evaluate_futures import Executor, Futures
 from cbo._evaluate_processes import Processes
 from cbo._evaluate_values import (
+    Answers,
+    Batch,
     Failures,
-    Outcome,
     Rows,
     WithArgs,
     as_value,
@@ -33,11 +34,30 @@ class _Place(Protocol):
     def width(self) -> int:
         """How many calls can run at the same time."""
 
-    def run(self, tasks: list[Rows]) -> list[Outcome]:
-        """The outcome of a call for each task, in their order."""
+    def run(self, batch: Batch) -> None:
+        """Makes the calls of a batch, until all are made or the answers are enough."""
 
     def close(self) -> None:
         """Frees what was made here."""
+
+
+class _All:
+    """The values of all rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.values = np.full(rows, math.nan)
+
+    def give(self, row: int, value: float) -> None:
+        self.values[row] = value
+
+    def are_enough(self) -> bool:
+        return False
+
+    def have_limits(self) -> bool:
+        return False
+
+    def seconds_left(self) -> float | None:
+        return None
 
 
 class Evaluator:
@@ -121,26 +141,32 @@ class Evaluator:
             args = (args,)
         self.failures = Failures()
         self._vectorized = bool(vectorized)
-        self._place = self._choose(fun, args, workers, _check_timeout(timeout), _check_retries(retries))
+        self._retries = _check_retries(retries)
+        self._place = self._choose(fun, args, workers, _check_timeout(timeout))
         self._closed = False
 
     def __call__(self, x: Rows) -> NDArray[np.float64]:
         """The values at the rows of `x`; NaN where every attempt failed."""
+        all_values = _All(len(x))
+        self.answer(x, all_values)
+        return all_values.values
+
+    def answer(self, x: Rows, answers: Answers) -> None:
+        """Gives the values at the rows of `x` as they come in, until they are enough.
+
+        What was finished before an exception is given too. Calls that have begun when the answers are enough are
+        waited for, if `workers` are a number or an executor.
+        """
         if self._closed:
             raise RuntimeError("this evaluator is closed; make a new one")
         # A copy: a call that is abandoned may look at its points long after this one has returned.
         x = np.array(x, order="C")
         if x.ndim != 2 or x.dtype.kind != "f":
             raise ValueError(f"x = {shown(x)}: must be an array of floats with one point per row")
-        if not self._vectorized:
-            outcomes = self._place.run(list(x))
-            return np.array([math.nan if value is None else value for value in outcomes], dtype=np.float64)
-        blocks = np.array_split(x, max(1, min(len(x), self._place.width())))
-        values = [
-            np.full(len(block), math.nan) if value is None else np.asarray(value)
-            for block, value in zip(blocks, self._place.run(blocks), strict=True)
-        ]
-        return np.concatenate(values)
+        tasks = list(x)
+        if self._vectorized:
+            tasks = np.array_split(x, max(1, min(len(x), self._place.width())))
+        self._place.run(Batch(tasks, answers, self._retries, self.failures))
 
     def close(self) -> None:
         """Ends the processes that were started here; a user's executor is left alone."""
@@ -161,7 +187,6 @@ class Evaluator:
         args: tuple[Any, ...],
         workers: Any,
         timeout: float | None,
-        retries: int,
     ) -> _Place:
         if hasattr(workers, "submit"):
             return Futures(
@@ -170,11 +195,9 @@ class Evaluator:
                 vectorized=self._vectorized,
                 executor=cast(Executor, workers),
                 timeout=timeout,
-                retries=retries,
-                failures=self.failures,
             )
         if callable(workers):
-            for name, value, default in (("timeout", timeout, None), ("retries", retries, 0)):
+            for name, value, default in (("timeout", timeout, None), ("retries", self._retries, 0)):
                 if value != default:
                     raise ValueError(
                         f"{name} = {value}: a map-like workers={shown(workers)} cannot give up single calls; "
@@ -182,7 +205,7 @@ class Evaluator:
                     )
             return _Map(fun, args, workers, self._vectorized)
         count = _check_count(workers)
-        if count == 1 and timeout is None and retries == 0:
+        if count == 1 and timeout is None and self._retries == 0:
             return _Here(fun, args, self._vectorized)
         return Processes(
             fun,
@@ -190,8 +213,6 @@ class Evaluator:
             vectorized=self._vectorized,
             count=count,
             timeout=timeout,
-            retries=retries,
-            failures=self.failures,
         )
 
 
@@ -206,11 +227,13 @@ class _Here:
     def width(self) -> int:
         return 1
 
-    def run(self, tasks: list[Rows]) -> list[Outcome]:
-        if self._vectorized:
-            return [as_values(self._fun(block, *self._args), block) for block in tasks]
-        # A copy each, so that a function may keep or change its argument.
-        return [as_value(self._fun(x.copy(), *self._args), x) for x in tasks]
+    def run(self, batch: Batch) -> None:
+        while batch.goes_on():
+            task = batch.waiting.popleft()
+            x = batch.tasks[task]
+            # A copy of a point, so that a function may keep or change its argument.
+            returned = self._fun(x if self._vectorized else x.copy(), *self._args)
+            batch.succeed(task, as_values(returned, x) if self._vectorized else as_value(returned, x))
 
     def close(self) -> None:
         pass
@@ -233,14 +256,37 @@ class _Map:
     def width(self) -> int:
         return cores()
 
-    def run(self, tasks: list[Rows]) -> list[Outcome]:
-        returned = list(self._map(self._fun, tasks))
-        if len(returned) != len(tasks):
-            raise ValueError(
-                f"workers = {shown(self._map)}: gave {len(returned)} values for {len(tasks)} calls; "
-                "it must behave like the built-in map"
-            )
-        return [self._check(value, x) for value, x in zip(returned, tasks, strict=True)]
+    def run(self, batch: Batch) -> None:
+        returned = self._map(self._fun, batch.tasks)
+        if isinstance(returned, Iterator):
+            # Computed as they are asked for, as by the built-in map: what is not needed is not asked for.
+            try:
+                self._pass_on(returned, batch, lambda: batch.answers.are_enough())
+            finally:
+                # A generator may have more to do than to forget: that of an executor cancels its calls.
+                if isinstance(returned, Generator):
+                    returned.close()
+            return
+        values = list(returned)
+        if len(values) != len(batch.tasks):
+            raise self._miscounted(len(values), len(batch.tasks))
+        self._pass_on(iter(values), batch, lambda: False)
+
+    def _pass_on(self, values: Iterator[Any], batch: Batch, enough: Callable[[], bool]) -> None:
+        for task, x in enumerate(batch.tasks):
+            if enough():
+                return
+            try:
+                value = next(values)
+            except StopIteration:
+                raise self._miscounted(task, len(batch.tasks)) from None
+            batch.succeed(task, self._check(value, x))
+
+    def _miscounted(self, count: int, wanted: int) -> ValueError:
+        return ValueError(
+            f"workers = {shown(self._map)}: gave {count} values for {wanted} calls; it must behave like the "
+            "built-in map"
+        )
 
     def close(self) -> None:
         pass

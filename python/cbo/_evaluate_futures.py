@@ -15,9 +15,6 @@ from typing import Any, Protocol, cast
 from cbo._evaluate_processes import check_picklable
 from cbo._evaluate_values import (
     Batch,
-    Failures,
-    Outcome,
-    Rows,
     as_value,
     as_values,
     cores,
@@ -45,8 +42,6 @@ class Futures:
         vectorized: bool,
         executor: Executor,
         timeout: float | None,
-        retries: int,
-        failures: Failures,
     ) -> None:
         # Dask pickles more than most, so this is left to it.
         library = type(executor).__module__.partition(".")[0]
@@ -63,8 +58,6 @@ class Futures:
         self._dask = library == "distributed"
         self._extra: dict[str, Any] = {"pure": False} if self._dask else {}
         self._timeout = timeout
-        self._retries = retries
-        self._failures = failures
         self._tickets = itertools.count()
         self._finished: queue.SimpleQueue[int] = queue.SimpleQueue()
         # Calls over their time that could not be cancelled: each still holds a worker.
@@ -81,20 +74,21 @@ class Futures:
                 return count
         return cores()
 
-    def run(self, tasks: list[Rows]) -> list[Outcome]:
-        """The outcome of a call for each task, in their order."""
-        batch = Batch(tasks, self._retries, self._failures)
+    def run(self, batch: Batch) -> None:
+        """Makes the calls of a batch."""
         # ticket -> (task, future, deadline), oldest first.
         flying: dict[int, tuple[int, Any, float]] = {}
         try:
-            while batch.left > 0:
+            while batch.goes_on():
                 self._submit(batch, flying)
                 self._wait(batch, flying)
+                if batch.answers.are_enough():
+                    self._take_back(batch, flying)
         except BaseException:
+            self._keep_finished(batch, flying)
             for _, future, _ in flying.values():
                 future.cancel()
             raise
-        return batch.outcomes
 
     def close(self) -> None:
         """Lets go of calls that are still stuck; the executor stays as it is."""
@@ -103,8 +97,10 @@ class Futures:
         self._stuck.clear()
 
     def _submit(self, batch: Batch, flying: dict[int, tuple[int, Any, float]]) -> None:
-        # With a timeout no more calls are in flight than can run: the clock must not count time in a queue.
-        room = len(batch.tasks) if self._timeout is None else self.width() - len(self._stuck)
+        # With a timeout no more calls are in flight than can run: the clock must not count time in a queue. Nor
+        # on Dask if the run may end within the step: what it has queued looks like what is running.
+        queues = self._timeout is None and not (self._dask and batch.answers.have_limits())
+        room = len(batch.tasks) if queues else self.width() - len(self._stuck)
         while batch.waiting and len(flying) < room:
             task, ticket = batch.waiting.popleft(), next(self._tickets)
             try:
@@ -120,7 +116,9 @@ class Futures:
             first = min(deadline for _, _, deadline in flying.values())
         else:
             first = time.monotonic() + (self._timeout or 0.0)
-        patience = None if first == float("inf") else max(0.0, first - time.monotonic())
+        # Calls that wait in a queue are taken back as soon as the time of the run is over.
+        until = min(first, time.monotonic() + (batch.answers.seconds_left() or float("inf")))
+        patience = None if until == float("inf") else max(0.0, until - time.monotonic())
         with contextlib.suppress(queue.Empty):
             ticket = self._finished.get(timeout=patience)
             self._stuck.pop(ticket, None)
@@ -128,18 +126,33 @@ class Futures:
                 task, future, _ = flying.pop(ticket)
                 self._settle(batch, task, future)
             return
-        if not flying:
+        now = time.monotonic()
+        if not flying and now >= first:
             raise RuntimeError(
                 f"timeout = {self._timeout}: all {len(self._stuck)} workers of the executor hang in calls "
                 "that took longer; only workers=N (processes) can end such calls"
             )
-        now = time.monotonic()
         for ticket in [ticket for ticket, (_, _, deadline) in flying.items() if deadline <= now]:
             task, future, _ = flying.pop(ticket)
             # A cancelled Dask call keeps its thread, but the scheduler would count that thread as free.
             if self._dask or not future.cancel():
                 self._stuck[ticket] = future
             batch.timed_out(task, self._timeout or 0.0)
+
+    def _take_back(self, batch: Batch, flying: dict[int, tuple[int, Any, float]]) -> None:
+        """Cancels the calls that have not begun; those that run are waited for."""
+        for ticket in [] if self._dask else list(flying):
+            if flying[ticket][1].cancel():
+                del flying[ticket]
+                batch.take_back()
+
+    def _keep_finished(self, batch: Batch, flying: dict[int, tuple[int, Any, float]]) -> None:
+        """Takes the values that have come in while nobody looked."""
+        for task, future, _ in flying.values():
+            # A call that raised has no value, and one exception is enough.
+            with contextlib.suppress(Exception, asyncio.CancelledError):
+                if future.done():
+                    self._settle(batch, task, future)
 
     def _settle(self, batch: Batch, task: int, future: Any) -> None:
         try:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
-from cbo._evaluate_values import Batch, Failures, Outcome, Rows, shown
+from cbo._evaluate_values import Batch, shown
 from cbo._evaluate_worker import RemoteTraceback, serve
 
 # Never fork: the engine and NumPy have threads, whose locks a forked child may find held for ever.
@@ -38,6 +38,7 @@ class _Worker:
         # Only the process may hold its end, so that its death shows as the end of the pipe.
         other_end.close()
         self.ready = False
+        self.reading = False
         self.task: int | None = None
         self.deadline = float("inf")
 
@@ -95,8 +96,6 @@ class Processes:
         vectorized: bool,
         count: int,
         timeout: float | None,
-        retries: int,
-        failures: Failures,
     ) -> None:
         if multiprocessing.current_process().daemon:
             raise ValueError(
@@ -108,8 +107,6 @@ class Processes:
         self._fun = fun
         self._count = count
         self._timeout = timeout
-        self._retries = retries
-        self._failures = failures
         self._workers: list[_Worker] = []
         self._any_ready = False
         self._false_starts = 0
@@ -120,18 +117,17 @@ class Processes:
         """How many calls can run at the same time."""
         return self._count
 
-    def run(self, tasks: list[Rows]) -> list[Outcome]:
-        """The outcome of a call for each task, in their order."""
-        batch = Batch(tasks, self._retries, self._failures)
+    def run(self, batch: Batch) -> None:
+        """Makes the calls of a batch."""
         try:
-            while batch.left > 0:
+            while batch.goes_on():
                 self._hand_out(batch)
                 self._collect(batch)
         except BaseException:
+            self._keep_finished(batch)
             # Workers may be in the middle of something nobody waits for any more.
             _kill_all(self._workers)
             raise
-        return batch.outcomes
 
     def close(self) -> None:
         """Ends all processes: the idle ones by asking, the busy ones by force."""
@@ -179,10 +175,24 @@ class Processes:
                 self._drop(worker)
                 batch.timed_out(task, self._timeout)
 
+    def _keep_finished(self, batch: Batch) -> None:
+        """Takes the values that have come in while nobody listened."""
+        # An interrupt may have left a message half read: what follows in that pipe is no message.
+        busy = {worker.pipe: worker for worker in self._workers if worker.task is not None and not worker.reading}
+        for pipe in multiprocessing.connection.wait(list(busy), 0.0):
+            if isinstance(pipe, Connection):
+                # A worker that raised or died has no value, and one exception is enough.
+                with contextlib.suppress(Exception):
+                    kind, content = pipe.recv()
+                    if kind == "value":
+                        batch.succeed(busy[pipe].task or 0, content)
+
     def _listen(self, worker: _Worker, batch: Batch) -> None:
         kind: str | None = None
         with contextlib.suppress(EOFError, OSError):
+            worker.reading = True
             kind, content = worker.pipe.recv()
+            worker.reading = False
             if kind == "hello":
                 worker.pipe.send_bytes(self._payload)
         if kind is None:

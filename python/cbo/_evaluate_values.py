@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
+import math
 import numbers
 import os
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,6 @@ from . import _reals
 
 Rows: TypeAlias = NDArray[np.floating[Any]]
 """Points, one per row, in the precision of the run."""
-
-Outcome: TypeAlias = "float | NDArray[np.float64] | None"
-"""The value of a point, the values of a block of points, or None when every attempt failed."""
 
 
 class WithArgs:
@@ -115,24 +114,55 @@ class Failures:
     """The last few failures in words."""
 
 
-class Batch:
-    """The calls of one batch: which wait, how often each was tried, what came back.
+class Answers(Protocol):
+    """Where values go, as soon as they are known."""
 
-    Values are stored by index, so the order in which calls finish does not matter.
+    def give(self, row: int, value: float, /) -> None:
+        """Gives the value of a row."""
+
+    def are_enough(self) -> bool:
+        """Whether no further evaluation is to begin: the time is over, or the target is reached."""
+
+    def have_limits(self) -> bool:
+        """Whether they may be enough before all are there."""
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the time is over; None if there is no such limit."""
+
+
+class Batch:
+    """The calls of one batch: which wait, how often each was tried, and where their values go.
+
+    Values are given by row, so the order in which calls finish does not matter.
     """
 
-    def __init__(self, tasks: list[Rows], retries: int, failures: Failures) -> None:
+    def __init__(self, tasks: list[Rows], answers: Answers, retries: int, failures: Failures) -> None:
         self.tasks = tasks
         self.waiting = collections.deque(range(len(tasks)))
-        self.outcomes: list[Outcome] = [None] * len(tasks)
         self.left = len(tasks)
+        self.answers = answers
+        sizes = [1 if task.ndim == 1 else len(task) for task in tasks]
+        self._first_rows = list(itertools.accumulate(sizes, initial=0))
         self._attempts = [0] * len(tasks)
         self._most_attempts = retries + 1
         self._failures = failures
 
-    def succeed(self, task: int, value: Outcome) -> None:
-        """Stores the value of a call."""
-        self.outcomes[task] = value
+    def goes_on(self) -> bool:
+        """Whether there is anything to hand out or to wait for; if the answers are enough, nothing is handed out."""
+        if self.waiting and self.answers.are_enough():
+            self.left -= len(self.waiting)
+            self.waiting.clear()
+        return self.left > 0
+
+    def succeed(self, task: int, value: float | NDArray[np.float64]) -> None:
+        """Passes on the value of a call."""
+        values = [value] if isinstance(value, float) else value.tolist()
+        for row, number in enumerate(values, self._first_rows[task]):
+            self.answers.give(row, number)
+        self.left -= 1
+
+    def take_back(self) -> None:
+        """Counts a call that will not be made."""
         self.left -= 1
 
     def crashed(self, task: int, how: str) -> None:
@@ -154,5 +184,5 @@ class Batch:
         if self._attempts[task] < self._most_attempts:
             self.waiting.append(task)
         else:
-            self.left -= 1
             self._failures.lost += 1 if at.ndim == 1 else len(at)
+            self.succeed(task, math.nan if at.ndim == 1 else np.full(len(at), math.nan))

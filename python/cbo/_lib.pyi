@@ -11,6 +11,14 @@ __version__: str
 class NoFiniteEnergy(RuntimeError):
     """No particle of a step has a finite energy."""
 
+class Answers:
+    """Takes the values of points that are evaluated elsewhere, in any order."""
+
+    def give(self, row: int, value: float) -> None: ...
+    def are_enough(self) -> bool: ...
+    def have_limits(self) -> bool: ...
+    def seconds_left(self) -> float | None: ...
+
 class Problem:
     """A built-in benchmark function in a number of dimensions."""
 
@@ -74,8 +82,9 @@ def minimize_function(
     settings: dict[str, Any],
     *,
     args: tuple[Any, ...],
-    vectorized: bool,
+    way: Literal["point", "points", "answers"],
     convert: Callable[..., Any],
+    unfinished: Callable[[dict[str, Any]], None],
     callback: Callable[[dict[str, Any]], bool] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> dict[str, Any]: ...
@@ -83,6 +92,7 @@ def minimize_problem(
     problem: Problem,
     settings: dict[str, Any],
     *,
+    unfinished: Callable[[dict[str, Any]], None],
     callback: Callable[[dict[str, Any]], bool] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> dict[str, Any]: ...

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import _lib, _progress, _space
-from ._evaluate import Evaluator
+from ._evaluate import Evaluator, Failures
 from ._method import settle_batch
 from ._options import Options, checked
 from ._result import OptimizeResult, result_of, step_of
+from ._unfinished import carry
 from ._values import convert
 
 if TYPE_CHECKING:
@@ -124,8 +125,9 @@ def minimize(
         For an argument that cannot be used, or if `fun` does not return a number.
     RuntimeError
         If no particle has a finite value, or an evaluation failed in a ``strict`` run.
-    KeyboardInterrupt
-        With what was found so far as its attribute ``result``.
+    KeyboardInterrupt, and whatever `fun` or `callback` raise
+        With what was found so far as the attribute ``result``. All evaluations that were finished count, also
+        those of a step that was not.
 
     Examples
     --------
@@ -167,42 +169,56 @@ def minimize(
     _lib.check(dim, settings)
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     line = _progress.wanted(progress)
-    listeners: Any = {"callback": _told(callback, settings), "progress": line}
-    place, lost = None, 0
+    unfinished: list[dict[str, Any]] = []
+    listeners: Any = {
+        "callback": _told(callback, settings),
+        "progress": line,
+        "unfinished": unfinished.append,
+    }
+    failures = Failures()
     elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
     try:
         if problem is not None and not elsewhere and not arguments:
             raw = _lib.minimize_problem(problem, settings, **listeners)
         elif not elsewhere:
+            way: Literal["point", "points"] = "points" if vectorized else "point"
             raw = _lib.minimize_function(
-                fun, dim, settings, args=arguments, vectorized=bool(vectorized), convert=convert, **listeners
+                fun, dim, settings, args=arguments, way=way, convert=convert, **listeners
             )
         else:
             place = Evaluator(
                 fun, args=arguments, vectorized=vectorized, workers=workers, timeout=timeout, retries=retries
             )
+            failures = place.failures
             with place:
                 raw = _lib.minimize_function(
-                    _own_points(place), dim, settings, args=(), vectorized=True, convert=convert, **listeners
+                    place.answer, dim, settings, args=(), way="answers", convert=convert, **listeners
                 )
-            lost = place.failures.lost
-    except _lib.NoFiniteEnergy as error:
-        # Whoever reads that no particle has a value should learn that it was the workers who failed.
-        if place is not None and place.failures.lost:
-            raise _lib.NoFiniteEnergy(f"{error}; the last failure: {place.failures.messages[-1]}") from error
-        raise
-    except KeyboardInterrupt as interrupt:
-        found = getattr(interrupt, "result", None)
-        if isinstance(found, dict):
-            interrupt.result = result_of(found, settings)  # type: ignore[attr-defined]
-        raise
+    except BaseException as error:
+        explained = _explained(error, failures)
+        if unfinished:
+            carry(explained, _result(unfinished[0], settings, failures))
+        if explained is error:
+            raise
+        raise explained from error
     finally:
         if line is not None:
             line.close()
+    return _result(raw, settings, failures)
+
+
+def _result(raw: dict[str, Any], settings: dict[str, Any], failures: Failures) -> OptimizeResult:
     result = result_of(raw, settings)
-    if lost:
-        result["message"] += f"; {lost} evaluations were lost to workers that died or took too long"
+    if failures.lost:
+        result["message"] += f"; {failures.lost} evaluations were lost to workers that died or took too long"
     return result
+
+
+def _explained(error: BaseException, failures: Failures) -> BaseException:
+    """The same exception, or one that adds that it was the workers who failed."""
+    if isinstance(error, _lib.NoFiniteEnergy) and failures.lost:
+        return _lib.NoFiniteEnergy(f"{error}; the last failure: {failures.messages[-1]}")
+    return error
 
 
 def run_settings(
@@ -215,11 +231,6 @@ def run_settings(
     settings["max_evaluations"] = max_evaluations
     settings["seed"] = _space.read_seed(seed)
     return settings
-
-
-def _own_points(place: Evaluator) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """Workers get memory that outlives the call."""
-    return lambda points: place(points.copy())
 
 
 def _told(

@@ -20,12 +20,13 @@ _ENDINGS: dict[str, tuple[int, str]] = {
     "evaluations": (1, "The evaluations allowed are spent."),
     "seconds": (1, "The time allowed is up."),
     "interrupt": (2, "The run was interrupted."),
+    "exception": (4, "An exception ended the run."),
     "": (3, "The run is not over."),
     "observer": (99, "The callback stopped the run."),
 }
 
 # Endings of which the engine does not know.
-_OUTSIDE = ("interrupt", "", "observer")
+_OUTSIDE = ("interrupt", "exception", "", "observer")
 
 
 class AttributeDict(dict[str, Any]):
@@ -111,13 +112,14 @@ class OptimizeResult(AttributeDict):
         Whether the run ended because it was done (it converged, the swarm contracted, a target was reached, the
         best value no longer improved), and not because something (steps, evaluations, time) ran out.
     status : int
-        0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 99 stopped by the callback.
+        0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 4 ended by an exception, 99 stopped by the
+        callback.
     message : str
         Why the run ended, in a sentence.
     stop : str
         The same in a word: ``converged`` (the method auto has nothing more to gain), ``target``, ``diameter``,
-        ``stagnation``, ``steps``, ``evaluations``, ``seconds``, ``observer`` (the callback) or ``interrupt``;
-        empty while it is running.
+        ``stagnation``, ``steps``, ``evaluations``, ``seconds``, ``observer`` (the callback), ``interrupt`` or
+        ``exception``; empty while it is running.
     method : str
         The method that was used.
     phases : list of Phase
@@ -134,10 +136,12 @@ class OptimizeResult(AttributeDict):
         log-likelihood (for a sum of squared residuals multiply by the square root of twice their variance).
     consensus : ndarray
         The consensus point at the end, and ``consensus_fun`` its value (NaN if it was not evaluated, as with
-        the method auto).
+        the method auto, and where a function in Python is to be called no more: `stop` is ``target``, ``seconds``,
+        ``observer``, ``interrupt`` or ``exception``).
     population, population_energies : ndarray
         The swarm at the end (or the points of the last round), one particle per row (read-only), and the
-        energies; NaN for particles that the last step did not evaluate.
+        energies; NaN for particles that the last step did not evaluate, because it has a batch or because the
+        run ended within it.
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
         dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to

@@ -6,8 +6,8 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
-use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, SolveError, StepContext, StepReport, solve};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::ControlFlow;
@@ -99,18 +99,19 @@ impl<T: Number> Observer<T> for Remote<'_, T> {
     }
 }
 
-/// Minimises a built-in problem: what the run found, as a dictionary. A KeyboardInterrupt carries it as `result`.
+/// Minimises a built-in problem: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
-#[pyo3(signature = (problem, settings, *, callback=None, progress=None))]
+#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None))]
 pub fn minimize_problem<'py>(
     py: Python<'py>,
     problem: &Problem,
     settings: &Bound<'py, PyDict>,
+    unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
-    let listeners = Listeners::new(callback, progress, &plan);
+    let listeners = Listeners::new(callback, progress, unfinished, &plan);
     match precision {
         Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners),
         Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners),
@@ -164,19 +165,16 @@ where
         }
         py.detach(|| worker.join())
     });
-    let report = match outcome {
-        Ok(Ok(report)) => Some(report),
-        Ok(Err(SolveError::Evaluation { .. })) if failure.is_some() => None,
-        Ok(Err(error)) => return Err(failure.map_or_else(|| errors::of_run(&error), |(error, _)| error)),
+    let (report, failure) = match outcome {
+        Ok(Ok(report)) => (Some(report), failure.map(|(error, _)| error)),
+        Ok(Err(error)) => (None, failure.map(|(error, _)| error).or_else(|| Some(errors::of_run(&error)))),
         Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
     };
     if let Some(report) = &report {
-        watch.finish(report);
+        watch.finish(report, true);
     }
     let stop = report.as_ref().map_or("observer", |report| report.stop().name());
-    let Some((error, _)) = failure else { return watch.result(py, stop, report) };
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        error.value(py).setattr("result", watch.result(py, "interrupt", report)?)?;
-    }
+    let Some(error) = failure else { return watch.result(py, stop, report) };
+    listeners.unfinished(watch.result(py, errors::ending(py, &error), report)?)?;
     Err(error)
 }

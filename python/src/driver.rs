@@ -5,7 +5,6 @@ use crate::function::{Fate, Function};
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{AskTell, Observer, Plan, RunReport, StepReport, StopReason};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::ops::ControlFlow;
@@ -20,14 +19,26 @@ pub struct Listeners<'py> {
     callback: Option<Bound<'py, PyAny>>,
     /// (step, last step or None, best value, evaluations) -> nothing.
     progress: Option<Bound<'py, PyAny>>,
+    /// The dictionary of a run that an exception ended -> nothing.
+    unfinished: Bound<'py, PyAny>,
     last_step: Option<u64>,
     shown: Instant,
 }
 
 impl<'py> Listeners<'py> {
     /// Listeners to a run.
-    pub fn new(callback: Option<Bound<'py, PyAny>>, progress: Option<Bound<'py, PyAny>>, plan: &Plan) -> Self {
-        Self { callback, progress, last_step: plan.last_step(), shown: Instant::now() }
+    pub fn new(
+        callback: Option<Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+        unfinished: Bound<'py, PyAny>,
+        plan: &Plan,
+    ) -> Self {
+        Self { callback, progress, unfinished, last_step: plan.last_step(), shown: Instant::now() }
+    }
+
+    /// Tells what was found by a run that an exception ended.
+    pub fn unfinished(&self, result: Bound<'py, PyDict>) -> PyResult<()> {
+        self.unfinished.call1((result,)).map(|_| ())
     }
 
     /// Whether each step must be copied.
@@ -48,9 +59,9 @@ impl<'py> Listeners<'py> {
     }
 }
 
-/// Minimises a Python function: what the run found, as a dictionary. A KeyboardInterrupt carries it as `result`.
+/// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
-#[pyo3(signature = (fun, dim, settings, *, args, vectorized, convert, callback=None, progress=None))]
+#[pyo3(signature = (fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords, given by name by one caller")]
 pub fn minimize_function<'py>(
     py: Python<'py>,
@@ -58,14 +69,15 @@ pub fn minimize_function<'py>(
     dim: usize,
     settings: &Bound<'py, PyDict>,
     args: &Bound<'py, PyTuple>,
-    vectorized: bool,
+    way: &str,
     convert: Bound<'py, PyAny>,
+    unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, dim)?;
-    let listeners = Listeners::new(callback, progress, &plan);
-    let function = Function::new(fun, args, vectorized, convert)?;
+    let listeners = Listeners::new(callback, progress, unfinished, &plan);
+    let function = Function::new(fun, args, way.parse()?, convert)?;
     match precision {
         Precision::F32 => run::<f32>(py, &plan, function, listeners),
         Precision::F64 => run::<f64>(py, &plan, function, listeners),
@@ -80,17 +92,19 @@ fn run<'py, T: Number>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut watch = Watch::new(plan.dim());
     let mut run = py.detach(|| AskTell::<T>::new(plan, plan.dim())).map_err(|e| errors::of_run(&e))?;
-    let outcome = follow(py, &mut run, &mut function, &mut listeners, &mut watch);
-    match outcome {
-        Ok((stop, report)) => watch.result(py, stop.name(), Some(report)),
+    match follow(py, &mut run, &mut function, &mut listeners, &mut watch) {
+        Ok((stop, report)) => {
+            watch.finish(&report, run.told());
+            watch.result(py, stop.name(), Some(report))
+        }
         Err(Ended { error, kept }) => {
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                let result = watch.result(py, "interrupt", Some(run.report()))?;
-                error.value(py).setattr("result", result)?;
-            }
+            let report = run.report();
+            watch.finish(&report, run.told());
+            let result = watch.result(py, errors::ending(py, &error), Some(report));
             if kept {
                 function.surrender(run);
             }
+            listeners.unfinished(result?)?;
             Err(error)
         }
     }
@@ -116,26 +130,17 @@ fn follow<'py, T: Number>(
     listeners: &mut Listeners<'py>,
     watch: &mut Watch,
 ) -> Result<(StopReason, RunReport<T>), Ended> {
-    let (dim, mut energies) = (run.plan().dim(), Vec::new());
+    let mut energies = Vec::new();
     let stop = loop {
-        energies.resize(py.detach(|| run.ask().len()), T::default());
-        let step = run.step();
-        let (outcome, fate) = function.energies(step, run.ask().as_slice(), dim, &mut energies);
-        if let Err(error) = outcome {
-            return Err(Ended { error, kept: fate == Fate::Kept });
-        }
-        if fate == Fate::Kept {
-            let failed = |e| Ended { error: errors::of_state(&e), kept: true };
-            let copy = AskTell::load(run.plan(), dim, &run.save()).map_err(failed)?;
-            function.surrender(std::mem::replace(run, copy));
-            // Its points are those that were just evaluated.
-            run.ask();
-        }
-        let mut observer = Listen { watch: &mut *watch, moment: None, wanted: listeners.want_moments() };
-        let told = py.detach(|| run.tell(&energies, &mut observer));
-        let moment = observer.moment;
-        let told = told.map_err(|e| errors::of_run(&e))?;
-        listeners.progress(step, watch.last.best, watch.last.evaluations)?;
+        let mut listen = Listen { watch: &mut *watch, moment: None, wanted: listeners.want_moments() };
+        let told = if function.is_vectorized() {
+            all_at_once(py, run, function, &mut energies, &mut listen)?
+        } else {
+            one_by_one(py, run, function, &mut listen)?
+        };
+        let moment = listen.moment;
+        function.poll()?;
+        listeners.progress(run.step(), watch.last.best, watch.last.evaluations)?;
         if let Some(moment) = moment
             && listeners.step(py, moment)?
         {
@@ -145,15 +150,61 @@ fn follow<'py, T: Number>(
             break reason;
         }
     };
-    // The engine's own loop ends with the consensus point too, except that of the method auto.
-    let report = if run.plan().config().method.is_auto() {
-        run.report()
-    } else {
-        let value = function.energy(run.step(), &run.consensus())?.to_f64();
-        run.report_with_consensus(value)
-    };
-    watch.finish(&report);
-    Ok((stop, report))
+    // The engine's own loop ends with the consensus point too, except that of the method auto, and unless the run is to end at once.
+    let at_once = matches!(stop, StopReason::Seconds | StopReason::Target | StopReason::Observer);
+    if at_once || run.plan().config().method.is_auto() {
+        return Ok((stop, run.report()));
+    }
+    let value = function.energy(run.step(), &run.consensus())?.to_f64();
+    Ok((stop, run.report_with_consensus(value)))
+}
+
+/// A round of evaluations that may end between any two of them.
+fn one_by_one<T: Number>(
+    py: Python<'_>,
+    run: &mut AskTell<T>,
+    function: &mut Function<'_>,
+    listen: &mut Listen<'_, T>,
+) -> Result<Option<StopReason>, Ended> {
+    let answers = py.detach(|| run.answers());
+    let step = run.step();
+    let (answers, outcome) = function.answer(step, run.ask(), answers);
+    // What was finished before an exception counts.
+    let told = py.detach(|| run.take(answers, listen));
+    outcome?;
+    Ok(told.map_err(|e| errors::of_run(&e))?)
+}
+
+/// A round of evaluations in one call.
+fn all_at_once<T: Number>(
+    py: Python<'_>,
+    run: &mut AskTell<T>,
+    function: &mut Function<'_>,
+    energies: &mut Vec<T>,
+    listen: &mut Listen<'_, T>,
+) -> Result<Option<StopReason>, Ended> {
+    let failed = |error| Ended::from(errors::of_run(&error));
+    if !run.told() {
+        // A step may have a second round, which is not needed if the run is over after the first.
+        let answers = run.answers();
+        if answers.are_enough() {
+            return run.take(answers, listen).map_err(failed);
+        }
+    }
+    energies.resize(py.detach(|| run.ask().len()), T::default());
+    let (step, dim) = (run.step(), run.plan().dim());
+    let (outcome, fate) = function.energies(step, run.ask().as_slice(), dim, energies);
+    if let Err(error) = outcome {
+        return Err(Ended { error, kept: fate == Fate::Kept });
+    }
+    if fate == Fate::Kept {
+        let failed = |e| Ended { error: errors::of_state(&e), kept: true };
+        let copy = AskTell::load(run.plan(), dim, &run.save()).map_err(failed)?;
+        function.surrender(std::mem::replace(run, copy));
+        // Its points are those that were just evaluated.
+        run.ask();
+    }
+    py.detach(|| run.tell(energies, listen)).map_err(failed)
 }
 
 /// Watches a step and copies it for a callback.
@@ -168,5 +219,9 @@ impl<T: Number> Observer<T> for Listen<'_, T> {
         let _ = self.watch.observe(step);
         self.moment = self.wanted.then(|| Moment::new(self.watch, step));
         ControlFlow::Continue(())
+    }
+
+    fn ended(&mut self, step: &StepReport<'_, T>, reason: StopReason) {
+        self.watch.ended(step, reason);
     }
 }

@@ -3,11 +3,16 @@
 use cbo::{ConfigError, SolveError, StateError};
 use cbo_lab::theory::TheoryError;
 use cbo_problems::ProblemError;
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
-use pyo3::{PyErr, create_exception};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::{PyErr, Python, create_exception};
 use std::error::Error;
 
 create_exception!(cbo._lib, NoFiniteEnergy, PyRuntimeError, "No particle of a step has a finite energy.");
+
+/// How a run that an exception ended is said to have ended.
+pub fn ending(py: Python<'_>, error: &PyErr) -> &'static str {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) { "interrupt" } else { "exception" }
+}
 
 /// An error and its causes in one sentence.
 pub fn told(error: &dyn Error) -> String {

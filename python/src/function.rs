@@ -1,20 +1,48 @@
 //! A Python function as the engine's objective: points in, energies out, and what came back checked.
 
+use crate::answers::{self, Round, Single, Sink};
 use crate::settings::Number;
 use crate::view::{self, Keeper};
+use cbo::{Answers, Rows};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How a function is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `fun(x)` with one point gives its value.
+    Point,
+    /// `fun(x)` with all points of a round gives an array.
+    Points,
+    /// `fun(x, answers)` with all points of a round gives their values to `answers`, one by one.
+    Answers,
+}
+
+impl std::str::FromStr for Way {
+    type Err = PyErr;
+
+    fn from_str(text: &str) -> PyResult<Self> {
+        match text {
+            "point" => Ok(Self::Point),
+            "points" => Ok(Self::Points),
+            "answers" => Ok(Self::Answers),
+            _ => Err(PyValueError::new_err(format!("way = {text}: must be point, points or answers"))),
+        }
+    }
+}
+
 /// A function with its further arguments.
 pub struct Function<'py> {
     fun: Bound<'py, PyAny>,
     args: Vec<Bound<'py, PyAny>>,
-    vectorized: bool,
+    way: Way,
     /// Reads what the fast ways here do not: (result, step, row or None, points) -> float or array.
     convert: Bound<'py, PyAny>,
     keeper: Bound<'py, Keeper>,
@@ -33,16 +61,16 @@ pub enum Fate {
 }
 
 impl<'py> Function<'py> {
-    /// `fun(x, *args)`, for one point or (`vectorized`) for all points of a step in one call.
+    /// `fun(x, *args)`, called in this way.
     pub fn new(
         fun: Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
-        vectorized: bool,
+        way: Way,
         convert: Bound<'py, PyAny>,
     ) -> PyResult<Self> {
         let keeper = Keeper::new(fun.py())?;
         let args = args.iter().collect();
-        Ok(Self { fun, args, vectorized, convert, keeper, copies: false, looked: Instant::now() })
+        Ok(Self { fun, args, way, convert, keeper, copies: false, looked: Instant::now() })
     }
 
     /// Gives the owner of the memory below a kept view to whoever keeps it.
@@ -60,11 +88,29 @@ impl<'py> Function<'py> {
         Ok(())
     }
 
-    /// Writes the energies of the rows to `out`. Tells, even if it failed, what became of the view of the rows.
-    pub fn energies<T: Number>(&mut self, step: u64, rows: &[T], dim: usize, out: &mut [T]) -> (PyResult<()>, Fate) {
-        if !self.vectorized {
-            return (self.one_by_one(step, rows, dim, out), Fate::Gone);
+    /// Whether a round of evaluations is one call that returns all values together.
+    pub fn is_vectorized(&self) -> bool {
+        self.way == Way::Points
+    }
+
+    /// Gives the energies of the rows to `answers`, as long as these are not enough. What came before an exception is in them.
+    pub fn answer<T: Number>(
+        &mut self,
+        step: u64,
+        rows: Rows<'_, T>,
+        answers: Answers<T>,
+    ) -> (Answers<T>, PyResult<()>) {
+        if self.way == Way::Answers {
+            let round = Round::new(answers, rows.len());
+            let outcome = self.own_array(rows.as_slice(), rows.dim()).and_then(|points| self.ask(&points, &round));
+            return (round.take().expect("answers that nobody else takes"), outcome);
         }
+        let outcome = self.one_by_one(step, rows, &answers);
+        (answers, outcome)
+    }
+
+    /// Writes the energies of the rows to `out`, in one call. Tells, even if it failed, what became of the view of the rows.
+    pub fn energies<T: Number>(&mut self, step: u64, rows: &[T], dim: usize, out: &mut [T]) -> (PyResult<()>, Fate) {
         if self.copies {
             return (self.own_array(rows, dim).and_then(|points| self.together(step, &points, out)), Fate::Gone);
         }
@@ -81,14 +127,19 @@ impl<'py> Function<'py> {
 
     /// The energy of one point that is in nobody's buffer.
     pub fn energy<T: Number>(&mut self, step: u64, point: &[T]) -> PyResult<T> {
-        let mut out = [T::default()];
-        if self.vectorized {
-            let points = self.own_array(point, point.len())?;
-            self.together(step, &points, &mut out)?;
-        } else {
-            self.one_by_one(step, point, point.len(), &mut out)?;
+        match self.way {
+            Way::Point => self.value(step, 0, point),
+            Way::Points => {
+                let mut out = [T::default()];
+                self.together(step, &self.own_array(point, point.len())?, &mut out)?;
+                Ok(out[0])
+            }
+            Way::Answers => {
+                let single = Arc::new(Single::default());
+                self.ask(&self.own_array(point, point.len())?, &single)?;
+                single.value().map(T::from_f64).ok_or_else(|| PyRuntimeError::new_err("the point has no value"))
+            }
         }
-        Ok(out[0])
     }
 
     fn own_array<T: Number>(&self, rows: &[T], dim: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -105,33 +156,45 @@ impl<'py> Function<'py> {
         self.fun.call1(PyTuple::new(self.fun.py(), all.collect::<Vec<_>>())?)
     }
 
-    fn together<T: Number>(&mut self, step: u64, points: &Bound<'py, PyAny>, out: &mut [T]) -> PyResult<()> {
+    fn together<T: Number>(&self, step: u64, points: &Bound<'py, PyAny>, out: &mut [T]) -> PyResult<()> {
         let result = self.call(points)?;
         if !read(&result, out) {
             let none = self.fun.py().None();
             let array = self.convert.call1((&result, step, none, points))?;
             if !read(&array, out) {
                 let message = "what the function returned could not be read as numbers";
-                return Err(pyo3::exceptions::PyTypeError::new_err(message));
+                return Err(PyTypeError::new_err(message));
             }
         }
-        self.poll()
+        Ok(())
     }
 
-    fn one_by_one<T: Number>(&mut self, step: u64, rows: &[T], dim: usize, out: &mut [T]) -> PyResult<()> {
-        let py = self.fun.py();
-        for (row, (point, energy)) in rows.chunks_exact(dim).zip(out).enumerate() {
-            // An array of its own: functions of one point often keep it, or use it as scratch.
-            let point = PyArray1::from_slice(py, point).into_any();
-            let result = self.call(&point)?;
-            let value: f64 = match result.cast::<PyFloat>() {
-                Ok(number) => number.value(),
-                Err(_) => self.convert.call1((&result, step, row, &point))?.extract()?,
-            };
-            *energy = T::from_f64(value);
+    /// Has the values of the points given to `sink`.
+    fn ask<S: Sink + 'static>(&self, points: &Bound<'py, PyAny>, sink: &Arc<S>) -> PyResult<()> {
+        let answers = Bound::new(self.fun.py(), answers::Answers(sink.clone()))?;
+        self.fun.call1((points, answers)).map(|_| ())
+    }
+
+    fn one_by_one<T: Number>(&mut self, step: u64, rows: Rows<'_, T>, answers: &Answers<T>) -> PyResult<()> {
+        for (row, point) in rows.iter().enumerate() {
+            if answers.are_enough() {
+                break;
+            }
+            answers.give(row, self.value(step, row, point)?);
             self.poll()?;
         }
         Ok(())
+    }
+
+    fn value<T: Number>(&self, step: u64, row: usize, point: &[T]) -> PyResult<T> {
+        // An array of its own: functions of one point often keep it, or use it as scratch.
+        let point = PyArray1::from_slice(self.fun.py(), point).into_any();
+        let result = self.call(&point)?;
+        let value: f64 = match result.cast::<PyFloat>() {
+            Ok(number) => number.value(),
+            Err(_) => self.convert.call1((&result, step, row, &point))?.extract()?,
+        };
+        Ok(T::from_f64(value))
     }
 }
 

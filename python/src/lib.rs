@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of defaults or of how results are shown: the engine has the former, the package around it the latter.
 
+mod answers;
 mod builtin;
 mod driver;
 mod errors;
@@ -28,6 +29,7 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NoFiniteEnergy", module.py().get_type::<errors::NoFiniteEnergy>())?;
+    module.add_class::<answers::Answers>()?;
     module.add_class::<problem::Problem>()?;
     module.add_class::<optimizer::Run>()?;
     module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;

@@ -34,7 +34,7 @@ impl<T: Number> State<T> {
     fn summary(&self) -> Summary<T> {
         let report = self.run.report();
         let mut watch = self.watch.clone();
-        watch.finish(&report);
+        watch.finish(&report, self.run.told());
         Summary { watch, report, stop: self.run.stopped() }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::settings::Number;
 use crate::view;
-use cbo::{History, Observer, Phase, RunReport, StepReport};
+use cbo::{History, Observer, Phase, RunReport, StepReport, StopReason};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -81,16 +81,23 @@ impl Watch {
         }
     }
 
-    /// Takes over what the end of a run adds: the value of the consensus point, which may be the best.
-    pub fn finish<T: Number>(&mut self, report: &RunReport<T>) {
+    /// Takes over what the end of a run adds: the value of the consensus point, which may be the best, and what was finished of a
+    /// step that was not `told` as a whole.
+    pub fn finish<T: Number>(&mut self, report: &RunReport<T>, told: bool) {
         let last = &mut self.last;
-        copy(&report.best().x, &mut last.x);
-        copy(&report.consensus().x, &mut last.consensus);
         (last.best, last.consensus_value) = (report.best().value, report.consensus().value);
         (last.step, last.time, last.seconds) = (report.steps(), report.time(), report.seconds());
         (last.evaluations, last.failed, last.infeasible) =
             (report.evaluations(), report.failed_evaluations(), report.infeasible_evaluations());
-        (last.alpha, last.sigma) = (report.alpha(), report.sigma());
+        // A run that found nothing has no points either.
+        if last.best < f64::INFINITY {
+            copy(&report.best().x, &mut last.x);
+            copy(&report.consensus().x, &mut last.consensus);
+        }
+        // Nor were alpha and sigma chosen in a first step that was not told.
+        if told || last.step > 0 {
+            (last.alpha, last.sigma) = (report.alpha(), report.sigma());
+        }
     }
 
     /// The run as a dictionary; what only a report has, where there is one.
@@ -117,6 +124,11 @@ impl Watch {
         }
         dict.set_item("history", self.history_dict(py)?)?;
         Ok(dict)
+    }
+
+    fn note_evaluated<T: Number>(&mut self, step: &StepReport<'_, T>) {
+        self.evaluated.clear();
+        self.evaluated.extend(step.evaluated().unwrap_or_default());
     }
 
     fn history_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -152,9 +164,13 @@ impl<T: Number> Observer<T> for Watch {
             let _ = self.history.observe(step);
         }
         self.last.take(step);
-        self.evaluated.clear();
-        self.evaluated.extend(step.evaluated().unwrap_or_default());
+        self.note_evaluated(step);
         ControlFlow::Continue(())
+    }
+
+    fn ended(&mut self, step: &StepReport<'_, T>, _: StopReason) {
+        // Without `observe`, if the run ends within the step.
+        self.note_evaluated(step);
     }
 }
 

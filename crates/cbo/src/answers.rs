@@ -49,6 +49,8 @@ pub(crate) struct Limits {
     pub target: Option<f64>,
     /// Whether the run has evaluated anything before this round.
     pub begun: bool,
+    /// Whether an earlier round of the step has reached the target.
+    pub reached: bool,
 }
 
 impl<T: Scalar> Known<T> {
@@ -104,8 +106,8 @@ impl<T: Scalar> Known<T> {
 impl<T: Scalar> Answers<T> {
     /// A place for the energies that are not `known`.
     pub(crate) fn new(known: Known<T>, limits: Limits) -> Self {
-        let Limits { deadline, target, begun } = limits;
-        let reached = known.iter().any(|(_, energy)| reaches(target, energy));
+        let Limits { deadline, target, begun, reached } = limits;
+        let reached = reached || known.iter().any(|(_, energy)| reaches(target, energy));
         let begun = AtomicBool::new(begun || known.count() > 0);
         Self { known: Mutex::new(known), deadline, target, reached: AtomicBool::new(reached), begun }
     }
@@ -206,7 +208,7 @@ impl<T: Scalar> Answers<T> {
 }
 
 /// Whether a value ends the run.
-fn reaches<T: Scalar>(target: Option<f64>, energy: T) -> bool {
+pub(crate) fn reaches<T: Scalar>(target: Option<f64>, energy: T) -> bool {
     let value = energy.to_f64();
     target.is_some_and(|target| value <= target && value > f64::NEG_INFINITY)
 }

@@ -1,6 +1,5 @@
 //! What a run has spent and found: the numbers from which its end is decided.
 
-use crate::answers::Known;
 use crate::config::Plan;
 use crate::numbers::{grouped, plain};
 use crate::report::{Evaluated, SolveError, StopReason};
@@ -48,9 +47,9 @@ impl<T: Scalar> Ledger<T> {
     }
 
     /// Counts energies of a step that is left half evaluated. Gives the least of them, with its row.
-    pub fn count(&mut self, known: &Known<T>) -> Option<(usize, f64)> {
+    pub fn count(&mut self, known: impl Iterator<Item = (usize, T)>) -> Option<(usize, f64)> {
         let mut least: Option<(usize, f64)> = None;
-        for (row, energy) in known.iter() {
+        for (row, energy) in known {
             let value = energy.to_f64();
             self.evaluations += 1;
             if value.is_nan() || value == f64::NEG_INFINITY {

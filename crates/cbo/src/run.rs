@@ -8,7 +8,7 @@ pub(crate) use midway::Midway;
 pub(crate) use process::{Process, tell, tell_midway};
 pub use saved::forget_best;
 
-use crate::answers::{Answers, Known, Limits};
+use crate::answers::{Answers, Known, Limits, reaches};
 use crate::backend::Backend;
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::ensemble::Ensemble;
@@ -183,6 +183,15 @@ impl<T: Scalar> Run<T> {
         (self.backend.count() * self.plan.config().method.rounds(step)) as u64
     }
 
+    /// Counts energies of a round of a step that is left half evaluated.
+    fn count(&self, ledger: &mut Ledger<T>, round: usize, energies: impl Iterator<Item = (usize, T)>) {
+        let batch = self.context().data_batch;
+        let anew = self.stochastic && batch != ledger.best_batch;
+        if let Some((row, value)) = ledger.count(energies).filter(|(_, value)| *value < ledger.best.value || anew) {
+            ledger.improve(self.backend.row(round, row), value, batch);
+        }
+    }
+
     /// How far the consensus point moved in the maximum norm; infinite in the first step.
     fn moved(&self) -> f64 {
         let Some(made) = &self.made else { return f64::INFINITY };
@@ -261,6 +270,8 @@ impl<T: Scalar> Process<T> for Run<T> {
             deadline: config.max_seconds.and_then(|seconds| self.clock.end_of(seconds)),
             target: config.target,
             begun: self.ledger.evaluations > 0,
+            reached: (0..self.round)
+                .any(|round| self.backend.energies(round).iter().any(|e| reaches(config.target, *e))),
         };
         let known = match self.midway.take() {
             Some(midway) => midway.known,
@@ -271,11 +282,13 @@ impl<T: Scalar> Process<T> for Run<T> {
 
     fn pause(&mut self, known: Known<T>) {
         let mut ledger = self.ledger.clone();
-        let batch = self.context().data_batch;
-        let anew = self.stochastic && batch != ledger.best_batch;
-        if let Some((row, value)) = ledger.count(&known).filter(|(_, value)| *value < ledger.best.value || anew) {
-            ledger.improve(self.backend.row(self.round, row), value, batch);
+        for round in 0..self.round {
+            let energies = self.backend.energies(round);
+            // That they were evaluated is counted already.
+            ledger.evaluations -= energies.len() as u64;
+            self.count(&mut ledger, round, energies.iter().copied().enumerate());
         }
+        self.count(&mut ledger, self.round, known.iter());
         self.midway = Some(Midway { known, ledger });
     }
 

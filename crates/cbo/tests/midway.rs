@@ -196,6 +196,43 @@ fn a_target_holds_for_each_evaluation_of_a_costly_objective() {
     }
 }
 
+/// The step after the first asks a smooth memory twice: for the positions, and then for what the particles remember.
+#[test]
+fn a_step_of_two_rounds_counts_both() {
+    let (config, count) = (CboConfig { batch: None, ..variants()[4].clone() }, AtomicUsize::new(0));
+    let particles = config.particles;
+    for (place, asked) in [(30, 47), (39, 43), (42, 45)] {
+        // The lowest value comes at this place; a failed one comes before it, in the first round.
+        let objective = from_fn(DIM, |x: &[f64]| match count.fetch_add(1, Ordering::Relaxed) {
+            25 => f64::NAN,
+            at if at == place => -1.0,
+            _ => bumpy(x),
+        });
+        count.store(0, Ordering::Relaxed);
+        let mut run = AskTell::<f64>::new(&config, DIM).expect("a run");
+        let energy = |x: &[f64]| {
+            let mut out = [0.0];
+            objective.energies(StepContext::default(), Rows::new(x, DIM), &mut out).expect("a value");
+            out[0]
+        };
+        for _ in 0..2 {
+            let energies: Vec<f64> = run.ask().iter().map(energy).collect();
+            run.tell(&energies, &mut ()).expect("energies");
+        }
+        let (answers, points) = (run.answers(), run.ask());
+        (0..asked - 2 * particles).for_each(|row| answers.give(row, energy(points.row(row))));
+        run.take(answers, &mut ()).expect("an end");
+        let report = run.report();
+        assert_eq!((report.best().value, report.evaluations()), (-1.0, asked as u64));
+        assert_eq!(report.failed_evaluations(), 1);
+
+        count.store(0, Ordering::Relaxed);
+        let config = CboConfig { target: Some(-0.5), ..config.clone() };
+        let report = solve(&config, &objective.costly(), &mut ()).expect("a run");
+        assert_eq!((report.stop(), report.evaluations()), (StopReason::Target, place as u64 + 1));
+    }
+}
+
 #[test]
 fn the_time_is_over_within_a_step() {
     for costly in [true, false] {

@@ -259,6 +259,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             // One value of a noisy function says little.
             target: config.target.filter(|_| !self.solver.is_noisy()),
             begun: self.ledger.evaluations > 0,
+            reached: false,
         };
         let nothing = || Known::default().nothing_of(self.points.len());
         Answers::new(self.midway.take().map_or_else(nothing, |midway| midway.known), limits)
@@ -267,7 +268,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     fn pause(&mut self, known: Known<T>) {
         let mut ledger = self.ledger.clone();
         let better = |(_, value): &(usize, f64)| *value < self.ledger.best.value && !self.solver.is_noisy();
-        if let Some((row, value)) = ledger.count(&known).filter(better) {
+        if let Some((row, value)) = ledger.count(known.iter()).filter(better) {
             ledger.improve(self.points.rows().row(row), value, 0);
         }
         self.midway = Some(Midway { known, ledger });
