@@ -227,6 +227,7 @@ pub fn in_words(stop: &str) -> &str {
         "stagnation" => "the best value no longer improves",
         "converged" => "nothing more is to be gained",
         "interrupt" => "Ctrl-C, or a signal",
+        "observer" => "its folder was taken away",
         other => other,
     }
 }

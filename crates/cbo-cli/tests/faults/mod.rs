@@ -10,4 +10,5 @@ mod input;
 mod kill;
 mod locks;
 mod signals;
+mod taken;
 mod workers;
