@@ -12,7 +12,8 @@ use cbo_runs::store::{self, Found, Owner, Store, StoreError};
 fn of(task: &Task, spec: &CommandSpec, folder: &Folder, from: Option<&Checkpoint>) -> Owner {
     let mut files = task.files();
     files.remove(POINTS);
-    if let Some(from) = from {
+    let command = spec.settings.program.text();
+    if let Some(from) = from.filter(|from| from.summary.settings.get("command").is_some_and(|then| then == command)) {
         // A file that was not there at the beginning is written by the program.
         files.retain(|path, _| from.summary.files.contains_key(path));
     }
@@ -21,7 +22,7 @@ fn of(task: &Task, spec: &CommandSpec, folder: &Folder, from: Option<&Checkpoint
         run: from.map(|from| from.summary.run.clone()).filter(|run| !run.is_empty()),
         dim: spec.dim,
         protocol: spec.settings.program.protocol().name().into(),
-        command: spec.settings.program.text().into(),
+        command: command.into(),
         program: store::fingerprint(&files),
         folder: place.display().to_string(),
     }
