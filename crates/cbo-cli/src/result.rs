@@ -232,6 +232,7 @@ pub fn in_words(stop: &str) -> &str {
         "converged" => "nothing more is to be gained",
         "failed" => "the run could not go on",
         "interrupt" => "Ctrl-C, or a signal",
+        "observer" => "its folder was taken away",
         other => other,
     }
 }

@@ -94,8 +94,11 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
         Err(error) => return Err(refused(error)),
     };
     match from {
+        Some(from) if from.summary.kind == "mnist" && from.state.is_empty() => {
+            mnist::train::begin_again(args, folder, Some(from))
+        }
         Some(from) if from.summary.kind == "mnist" => mnist::train::resume(args, Resumed { folder, from }),
-        None if mnist::train::is_training(&folder) => mnist::train::begin_again(args, folder),
+        None if mnist::train::is_training(&folder) => mnist::train::begin_again(args, folder, None),
         from => minimize::resume(args, folder, from),
     }
 }

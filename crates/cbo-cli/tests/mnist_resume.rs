@@ -176,6 +176,25 @@ fn a_finished_run_gets_more_epochs_and_the_settings_say_so() {
     assert_usage(&run(&resuming(&out, &["--checkpoint-every", "-1"])), &["checkpoint-every"]);
 }
 
+#[test]
+fn more_epochs_of_a_resume_that_was_killed_count_once() {
+    let (_folder, out) = finished();
+    let files = ["checkpoint.cbo", "checkpoint.previous.cbo"].map(|name| out.join(name));
+    let before = files.each_ref().map(|file| fs::read(file).expect("a checkpoint"));
+    let more = || object(&run(&resuming(&out, &["--epochs", "+1"])));
+    more();
+    // As if it were killed just after it had written its settings.
+    files.iter().zip(&before).for_each(|(file, bytes)| fs::write(file, bytes).expect("written"));
+    more();
+    assert_eq!(&left(&out), undisturbed(EPOCHS + 1));
+    // The same before its first step was done.
+    let mut unbegun = Checkpoint::from_bytes(&before[0]).expect("a checkpoint");
+    (unbegun.summary.step, unbegun.state, unbegun.more) = (0, Vec::new(), [].into());
+    fs::write(&files[0], unbegun.to_bytes()).expect("written");
+    more();
+    assert_eq!(&left(&out), undisturbed(EPOCHS + 1));
+}
+
 /// Replaces lines of the settings of a run.
 fn edit(out: &Path, changes: &[(&str, &str)]) {
     let file = out.join("config.toml");

@@ -74,6 +74,9 @@ pub struct Summary {
     pub settings: BTreeMap<String, String>,
     /// The files that an external objective consists of, and their SHA-256.
     pub files: BTreeMap<String, String>,
+    /// The name of the run in its store of evaluations; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
 }
 
 /// A run at one moment.

@@ -131,6 +131,11 @@ impl Evaluations {
         self.store.as_ref().map_or(Ok(()), Store::flush)
     }
 
+    /// The run that its store belongs to, if there is one.
+    pub fn run(&self) -> Option<&str> {
+        self.store.as_ref().and_then(Store::run)
+    }
+
     /// The last attempt that failed, in words.
     pub fn last_failure(&self) -> Option<String> {
         let failure = locked(&self.last_failure);

@@ -38,6 +38,48 @@ pub fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
 
+/// What tells a file or folder from all others, whatever its name: two with the same are one. Nothing where the system has no such numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    number: u64,
+}
+
+impl FileId {
+    /// Of what was looked at.
+    #[cfg(unix)]
+    pub fn of(found: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        Some(Self { device: found.dev(), number: found.ino() })
+    }
+
+    /// Of what was looked at.
+    #[cfg(not(unix))]
+    pub fn of(_found: &fs::Metadata) -> Option<Self> {
+        None
+    }
+}
+
+/// What has become of something that was at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is there.
+    There,
+    /// Nothing is there.
+    Gone,
+    /// Something else is there.
+    Replaced,
+}
+
+/// What has become of what had the identity `was` when it was at a path, as `now` finds it. A look that fails otherwise says nothing.
+pub fn fate(was: Option<FileId>, now: io::Result<fs::Metadata>) -> Fate {
+    match now {
+        Err(e) if e.kind() == ErrorKind::NotFound => Fate::Gone,
+        Ok(found) if was.is_some() && FileId::of(&found) != was => Fate::Replaced,
+        _ => Fate::There,
+    }
+}
+
 /// Opens one of our own files: never through a link, and nothing but a file. A pipe, for example, would keep whoever opens it waiting.
 pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if is_link(path) {

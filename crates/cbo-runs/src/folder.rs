@@ -1,6 +1,7 @@
 //! A run folder: whose it is, what happened in it, and how far the run is.
 
 mod error;
+mod lock;
 
 pub use error::FolderError;
 
@@ -8,11 +9,12 @@ use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, write_keeping, write_whole};
 use crate::timestamp::timestamp;
 use error::{fault, unreadable};
+use lock::Lock;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The settings of the run, which repeat it.
 pub const CONFIG: &str = "config.toml";
@@ -30,11 +32,8 @@ pub const EVALUATIONS: &str = "evaluations.sqlite";
 pub const POINTS: &str = "points.csv";
 /// What happened, and when.
 pub const LOG: &str = "log.txt";
-/// Held by the process that uses the folder.
+/// Which process uses the folder.
 const LOCK: &str = "lock";
-/// How often, and after how long, a lock that is held is asked for again.
-const LOOKS: u32 = 5;
-const LOOK: Duration = Duration::from_millis(20);
 /// What a run reads or adds to; no link may be in their place.
 const OPENED: [&str; 9] =
     [LOCK, LOG, CONFIG, CHECKPOINT, PREVIOUS, EVALUATIONS, "evaluations.sqlite-wal", "evaluations.sqlite-shm", POINTS];
@@ -47,8 +46,7 @@ const REPLACED: &str = "replaced-";
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// The system unlocks it when this process ends, however it ends: a lock is never stale.
-    _lock: File,
+    lock: Lock,
 }
 
 impl Folder {
@@ -87,30 +85,16 @@ impl Folder {
     }
 
     fn lock(path: &Path) -> Result<Self, FolderError> {
-        let file = path.join(LOCK);
-        let mut how = OpenOptions::new();
-        how.read(true).write(true).create(true).truncate(false);
-        let mut lock = files::open_own(&file, &mut how).map_err(fault(&file))?;
-        let mut locked = lock.try_lock();
-        for _ in 0..LOOKS {
-            if !matches!(locked, Err(TryLockError::WouldBlock)) {
-                break;
-            }
-            // Somebody may just be looking.
-            std::thread::sleep(LOOK);
-            locked = lock.try_lock();
+        Ok(Self { path: path.into(), lock: Lock::take(path)? })
+    }
+
+    /// Whether it still is the folder that was locked. A folder that was moved away, or another one in its place, is not ours to write to.
+    pub fn check(&self) -> Result<(), FolderError> {
+        self.lock.check_folder(&self.path)?;
+        if self.lock.check_file(&self.path)? {
+            self.log("the file lock was removed, and is written anew; the folder was locked all the time");
         }
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = holder(&file).map_or_else(String::new, |pid| format!(" (process {pid})"));
-                return Err(FolderError::InUse { folder: path.into(), holder });
-            }
-            Err(TryLockError::Error(error)) => return Err(FolderError::Io { path: file, error }),
-        }
-        let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
-        written.map_err(fault(path))?;
-        Ok(Self { path: path.into(), _lock: lock })
+        Ok(())
     }
 
     /// Where it is.
@@ -125,12 +109,14 @@ impl Folder {
 
     /// Writes a file, whole or not at all.
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
+        self.check()?;
         let path = self.file(name);
         write_whole(&path, contents).map_err(fault(&path))
     }
 
     /// Writes a checkpoint; the one before it is kept.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
+        self.check()?;
         let path = self.file(CHECKPOINT);
         write_keeping(&path, &self.file(PREVIOUS), &checkpoint.to_bytes()).map_err(fault(&path))
     }
@@ -160,6 +146,9 @@ impl Folder {
 
     /// Adds a line to the log, with the time. A log that cannot be written stops nothing.
     pub fn log(&self, line: &str) {
+        if self.lock.check_folder(&self.path).is_err() {
+            return;
+        }
         let log = files::open_own(&self.file(LOG), OpenOptions::new().create(true).append(true));
         let _ = log.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
     }
@@ -277,11 +266,7 @@ impl Look {
 /// Looks at a run folder without touching it.
 pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
-    let lock = path.join(LOCK);
-    // Checked with a shared lock, which two readers can have at once.
-    let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    let running = files::open_own(&lock, OpenOptions::new().read(true)).is_ok_and(held);
-    let running = running.then(|| holder(&lock).unwrap_or(0));
+    let running = lock::is_held(path).then(|| lock::holder(path).unwrap_or(0));
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
     match newest(path) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
@@ -291,11 +276,6 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// The process that wrote the lock.
-fn holder(lock: &Path) -> Option<u32> {
-    String::from_utf8(files::read_own(lock).ok()?).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -7,16 +7,20 @@
 //! The file is in WAL mode with `synchronous=FULL`: what is committed survives a killed process and a power cut.
 
 mod file;
+mod owner;
 mod patience;
+mod place;
 mod point;
 mod read;
 mod writer;
 
+pub use owner::{Found, Owner, check, fingerprint};
 pub use patience::Patience;
 pub use read::{Reading, Row, Summary, read};
 
 use crate::external::{Attempt, Outcome};
 use crate::timestamp::timestamp;
+use place::Place;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender};
@@ -56,6 +60,42 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: i64,
+    },
+    /// A store of another run.
+    #[error(
+        "{} is the store of another run: {whose}; put this run's own file back, or move this one away, and points are evaluated again \
+         where they are needed",
+        .path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it belongs to.
+        whose: String,
+    },
+    /// A store of another program.
+    #[error(
+        "{} holds the values of another program: {differences}; put the program back, or move the file away, and points are evaluated \
+         again",
+        .path.display()
+    )]
+    OtherProgram {
+        /// The file.
+        path: PathBuf,
+        /// What is not the same.
+        differences: String,
+    },
+    /// A file that was taken away while it was in use.
+    #[error(
+        "{} {} during the run, which cannot keep its evaluations any more: put the file back if you have it, then resume the run",
+        .path.display(),
+        if *.replaced { "was replaced by another file" } else { "was deleted or moved away" }
+    )]
+    Gone {
+        /// The file.
+        path: PathBuf,
+        /// Whether there is another one in its place.
+        replaced: bool,
     },
     /// A damaged store.
     #[error(
@@ -151,6 +191,7 @@ pub struct Store {
     queue: Option<SyncSender<Message>>,
     writer: Option<JoinHandle<()>>,
     failure: Arc<OnceLock<StoreError>>,
+    run: Option<String>,
 }
 
 impl Store {
@@ -163,7 +204,17 @@ impl Store {
     /// The same, waiting in this way for another program that has the file locked. A store whose process is asked to end meanwhile
     /// gives up: what it could not write is lost, and [`StoreError::Locked`] says so.
     pub fn open_with(path: &Path, patience: Patience) -> Result<Self, StoreError> {
-        Self::begin(path, file::open_for_writing(path, patience)?, patience)
+        Self::begin(path, file::open_for_writing(path, patience, |_| Ok(()))?.0, patience)
+    }
+
+    /// The same for a run, to which the store belongs from then on. A store of another run is an error and stays as it is; `forced`
+    /// allows one of another program, if the run is not known.
+    pub fn open_for(path: &Path, patience: Patience, owner: &Owner, forced: bool) -> Result<Self, StoreError> {
+        let claim = |connection: &rusqlite::Connection| owner::claim(connection, path, owner, forced);
+        let (connection, run) = file::open_for_writing(path, patience, claim)?;
+        let mut store = Self::begin(path, connection, patience)?;
+        store.run = Some(run);
+        Ok(store)
     }
 
     fn begin(path: &Path, connection: rusqlite::Connection, patience: Patience) -> Result<Self, StoreError> {
@@ -174,11 +225,12 @@ impl Store {
         })?;
         let (queue, messages) = mpsc::sync_channel(QUEUE);
         let failure = Arc::new(OnceLock::new());
-        let writer = writer::Writer { connection, path: path.into(), messages, failure: failure.clone(), patience };
+        let (place, told) = (Place::new(path), failure.clone());
+        let writer = writer::Writer { connection, path: path.into(), place, messages, failure: told, patience };
         let thread = std::thread::Builder::new().name("cbo-store".into()).spawn(move || writer.run());
         let other = |e: std::io::Error| StoreError::Other { path: path.into(), reason: format!("no thread: {e}") };
         let writer = Some(thread.map_err(other)?);
-        Ok(Self { path: path.into(), memory: Mutex::new(memory), queue: Some(queue), writer, failure })
+        Ok(Self { path: path.into(), memory: Mutex::new(memory), queue: Some(queue), writer, failure, run: None })
     }
 
     /// Hands over a finished attempt at `x`. It is committed within milliseconds, together with all others that wait; an
@@ -214,6 +266,11 @@ impl Store {
     /// All attempts in the file, including those not yet on the disk.
     pub fn counts(&self) -> Counts {
         self.memory().counts.clone()
+    }
+
+    /// The run that it belongs to, if it was opened for one.
+    pub fn run(&self) -> Option<&str> {
+        self.run.as_deref()
     }
 
     /// The file.
@@ -280,7 +337,7 @@ mod tests {
     fn a_full_disk_is_told_and_what_was_there_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("evaluations.sqlite");
-        let connection = file::open_for_writing(&path, Patience::default()).expect("a store");
+        let connection = file::open_for_writing(&path, Patience::default(), |_| Ok(())).expect("a store").0;
         connection.pragma_update(None, "max_page_count", 40).expect("a limit");
         let store = Store::begin(&path, connection, Patience::default()).expect("a store");
         let (mut safe, mut told) = (0, None);

@@ -9,3 +9,4 @@ mod external_kill_all;
 mod fuzz;
 mod store;
 mod store_faults;
+mod store_owner;

@@ -207,7 +207,7 @@ fn a_damaged_store_is_refused() {
         assert_refused(&path, &["; "]); // either way it says what to do
     }
     let mut broken = whole.clone();
-    broken[8192..12288].fill(0x5a); // a page of the table
+    broken[12288..16384].fill(0x5a); // a page of the table
     fs::write(&path, &broken).expect("written");
     assert_refused(&path, &["damaged", "move it away"]);
     for (change, words) in [

@@ -2,7 +2,9 @@
 
 pub mod command;
 pub mod history;
+mod limits;
 pub mod outputs;
+mod owner;
 pub mod target;
 pub mod task;
 mod watch;
@@ -15,7 +17,6 @@ use crate::options::RunOptions;
 use crate::progress::Progress;
 use crate::result::Summary;
 use crate::resume::{ResumeArgs, refused};
-use crate::setup::ended_before;
 use crate::values::{self, Precision, Switch};
 use crate::{Command, certify, interrupt, settings, text, waits};
 use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
@@ -24,11 +25,11 @@ use cbo_problems::Problem;
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
 use cbo_runs::external::ExternalError;
-use cbo_runs::folder::{CONFIG, EVALUATIONS, Folder, POINTS};
+use cbo_runs::folder::{CONFIG, Folder, POINTS};
 use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
 use clap::Args;
-use command::CommandOptions;
+use command::{CommandOptions, CommandSpec};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,12 +175,15 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         (!args.quiet).then(|| eprintln_quietly(&format!("warning: {note}")));
     }
     settings.run.settle_method(None, &origins)?;
+    let unbegun = if from.is_none() { Some(limits::beginning(&Task::new(&settings, &origins)?)) } else { None };
     extend(&mut settings, args, &mut origins, from.as_ref())?;
     (settings.run.json, settings.run.quiet) = (Some(args.json), Some(args.quiet));
     settings.out = Some(folder.path().to_path_buf());
     settings.retry_failed = args.retry_failed;
+    settings.force = Some(args.force);
     let task = Task::new(&settings, &origins)?;
     outputs::check(&settings, &task, &origins)?;
+    let missing = owner::check(&task, &folder, from.as_ref(), args.force)?;
     let mut anew = false;
     if let Some(Checkpoint { summary, state, .. }) = &from {
         let changes = task.differences(&summary.settings, &summary.files);
@@ -209,10 +213,14 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
             (!args.quiet).then(|| eprintln_quietly(&format!("note: {note}")));
         }
     }
-    if from.is_none() {
-        folder.set_checkpoints_aside().map_err(refused)?;
-        write_settings(&folder, &task, false)?;
+    if let Some(missing) = missing {
+        folder.log(&missing);
+        (!args.quiet).then(|| eprintln_quietly(&format!("warning: {missing}")));
     }
+    if let Some(unbegun) = &unbegun {
+        folder.set_checkpoints_aside().and_then(|()| folder.save(unbegun)).map_err(refused)?;
+    }
+    let from = from.or(unbegun);
     folder.log(&match from.as_ref().filter(|from| !from.state.is_empty()) {
         Some(from) => format!("resumed at step {} by cbo {}", from.summary.step, env!("CARGO_PKG_VERSION")),
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
@@ -244,7 +252,7 @@ fn extend(
             "epochs: only training runs have them; use --steps, --time or --max-evaluations".into(),
         ));
     }
-    let task = Task::new(settings, origins)?;
+    let task = Task::new(&limits::at(settings, from), origins)?;
     let config = task.config();
     let (step, evaluations, seconds) =
         from.map_or((0, 0, 0.0), |from| (from.summary.step, from.summary.evaluations, from.summary.seconds));
@@ -334,7 +342,8 @@ where
     // The first checkpoint, before anything is evaluated, says what the run is; it has no state yet.
     let (begun, from) = (from, from.filter(|from| !from.state.is_empty()));
     let progress = Progress::new(&task.plan, !options.json() && !options.quiet());
-    let mut target = target(task, keeper.as_ref().map(Keeper::folder), progress.as_ref())?;
+    let open = |folder: &Folder, spec: &CommandSpec| owner::open(task, spec, folder, begun, args.force == Some(true));
+    let mut target = target(task, keeper.as_ref().map(Keeper::folder), &open, progress.as_ref())?;
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
         // Not before: a run that is refused, perhaps because of its store, keeps the limits that it had.
@@ -350,9 +359,8 @@ where
         Some(1 | 2) if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let mut checkpoints =
-        keeper.map(|keeper| Checkpoints::new(keeper, task, target.description(), begun, options.quiet()));
-    if let (Some(checkpoints), None) = (&mut checkpoints, from) {
+    let mut checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, &target, begun, options.quiet()));
+    if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
@@ -367,6 +375,11 @@ where
         None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
     };
     drop(watch.progress.take());
+    // A store that was taken away may have gone with its folder.
+    let report = report.map_err(|error| match (error, watch.checkpoints.as_ref().and_then(Checkpoints::gone)) {
+        (CliError::Failed(_), Some(gone)) => CliError::failed(&gone),
+        (error, _) => error,
+    });
     let report = report.inspect_err(|error| {
         if let Some(report) = &watch.salvaged {
             let interrupted = matches!(error, CliError::Interrupted);
@@ -397,26 +410,34 @@ where
     // Before the files: whatever goes wrong with them, the result is told.
     let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
     summary.explanation = None;
-    let certified = certified.map_or(Ok(()), |(certificate, problem, folder)| {
+    // A folder that is no longer ours is not written to; all other files are.
+    let gone = watch.checkpoints.as_ref().and_then(Checkpoints::gone);
+    let elsewhere = gone.as_ref().map(|_| MinimizeArgs { out: None, ..args.clone() });
+    let args = elsewhere.as_ref().unwrap_or(args);
+    let certified = certified.filter(|_| gone.is_none()).map_or(Ok(()), |(certificate, problem, folder)| {
         certify::write(certificate, problem, folder, args.out.is_some())
     });
     let records = watch.history.as_ref().map_or(&[][..], History::records);
     let written = certified.and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
+    if let Some(gone) = gone {
+        return Err(CliError::failed(&gone));
+    }
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
     outputs::settle(written, fault, args.out.as_deref())?;
     if summary.stop == "interrupt" { Err(CliError::Interrupted) } else { printed }
 }
 
 /// What is minimised, ready to be evaluated.
-fn target(task: &Task, folder: Option<&Folder>, progress: Option<&Progress>) -> Result<Target, CliError> {
+fn target(
+    task: &Task,
+    folder: Option<&Folder>,
+    open: &dyn Fn(&Folder, &CommandSpec) -> Result<Store, CliError>,
+    progress: Option<&Progress>,
+) -> Result<Target, CliError> {
     match &task.subject {
         Subject::Function(_, problem) => Ok(Target::Function(Arc::clone(problem))),
         Subject::Command(spec) => {
-            let open = |folder: &Folder| Store::open_with(&folder.file(EVALUATIONS), waits::of_store());
-            let store = folder.map(open).transpose().map_err(|e| match e {
-                StoreError::Locked(_) if interrupt::requested() => ended_before(),
-                e => CliError::usage(&e),
-            })?;
+            let store = folder.map(|folder| open(folder, spec)).transpose()?;
             let mut evaluations =
                 Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| CliError::usage(&e))?;
             evaluations = evaluations.with_ending(interrupt::requested);

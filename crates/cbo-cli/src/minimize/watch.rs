@@ -45,8 +45,8 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of `task`, which is about `objective` and resumes from a checkpoint or begins.
-    pub fn new(keeper: Keeper, task: &Task, objective: &str, from: Option<&Checkpoint>, quiet: bool) -> Self {
+    /// Checkpoints of `task`, whose `target` is minimised and which resumes from a checkpoint or begins.
+    pub fn new(keeper: Keeper, task: &Task, target: &Target, from: Option<&Checkpoint>, quiet: bool) -> Self {
         let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value));
         let settings: BTreeMap<String, String> = settings.collect();
         let mut files = task.files();
@@ -57,10 +57,11 @@ impl Checkpoints {
         let summary = Summary {
             kind: "minimize".into(),
             cbo: env!("CARGO_PKG_VERSION").into(),
-            objective: objective.into(),
+            objective: target.description().into(),
             dim: task.dim(),
             settings,
             files,
+            run: target.evaluations().and_then(|evaluations| evaluations.run()).unwrap_or_default().into(),
             ..Summary::default()
         };
         Self { keeper, summary, first: true, ended: false, quiet, fault: None }
@@ -78,10 +79,15 @@ impl Checkpoints {
     /// killed just before that.
     pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {
         if !self.ended {
-            let Summary { cbo, settings, files, .. } = self.summary.clone();
-            let summary = Summary { cbo, settings, files, stop: Some(stop.name().into()), ..from.summary.clone() };
+            let Summary { cbo, settings, files, run, .. } = self.summary.clone();
+            let summary = Summary { cbo, settings, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
             self.fault = self.keeper.finish(&Checkpoint { summary, ..from.clone() }).err();
         }
+    }
+
+    /// Why the folder of the run is no longer ours, if it is not.
+    pub fn gone(&self) -> Option<FolderError> {
+        self.keeper.folder().check().err()
     }
 
     /// Writes a line to the log of the run.
@@ -149,6 +155,10 @@ impl<T: Scalar> Observer<T> for Watch<'_, T> {
         }
         if let Some(mut checkpoints) = self.checkpoints.take_if(|c| c.first || c.keeper.due()) {
             checkpoints.first = false;
+            if checkpoints.gone().is_some() {
+                self.checkpoints = Some(checkpoints);
+                return ControlFlow::Break(()); // told of at the end
+            }
             // Whatever a checkpoint says is evaluated is in the store. A store that cannot be written ends the run by itself.
             let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
             let warning = checkpoints.keeper.keep(&self.checkpoint(&checkpoints.summary, step, None));

@@ -14,8 +14,8 @@ use crate::values::{self, Budget, InitSpec, Switch};
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
 use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
 use cbo_problems::nn::{BatchSizeError, Network, Shape};
-use cbo_runs::checkpoint::Summary;
-use cbo_runs::folder::{CONFIG, Folder};
+use cbo_runs::checkpoint::{Checkpoint, Summary};
+use cbo_runs::folder::{CONFIG, Folder, FolderError};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -227,10 +227,15 @@ impl Task {
         })?;
         let report = Report::new(&self.args, &self.settings, &self.data, &trained);
         let kept = checkpoints.as_mut().map_or(Ok(()), Checkpoints::finish);
-        let folder = checkpoints.as_ref().map(|checkpoints| checkpoints.folder().path());
+        // A folder that is no longer ours is not written to.
+        let folder = checkpoints.as_ref().map(Checkpoints::folder).filter(|folder| folder.check().is_ok());
+        let folder = folder.map(Folder::path);
         let written = folder.map_or(Ok(()), |folder| report.write(folder));
         print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
-        kept.map_err(|error| CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))))?;
+        kept.map_err(|error| match error {
+            FolderError::Gone { .. } | FolderError::Unlocked(_) => CliError::failed(&error),
+            error => CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))),
+        })?;
         written?;
         if trained.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
@@ -268,12 +273,18 @@ pub fn is_training(folder: &Folder) -> bool {
     text.lines().any(|line| line.trim_start().starts_with("network"))
 }
 
-/// Begins a training run again that was cut off before its first checkpoint.
-pub fn begin_again(given: &ResumeArgs, folder: Folder) -> Result<(), CliError> {
+/// Begins a training run again that was cut off before its first step was done. `from` is what says so, if there is anything.
+pub fn begin_again(given: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Result<(), CliError> {
     interrupt::listen();
-    let task = Task::new(resumed_args(given, &folder)?)?;
+    let task = Task::new(resumed_args(given, &folder, from.as_ref())?)?;
     let training = task.training()?;
-    folder.set_checkpoints_aside().map_err(unusable)?;
+    if from.is_none() {
+        folder.set_checkpoints_aside().map_err(unusable)?;
+        // With the epochs that it had: more of them, if this is killed before its first step is done, must not count twice.
+        let mut summary = task.summary();
+        summary.settings.insert("epochs".into(), epochs(&written_args(&folder)?).to_string());
+        folder.save(&Checkpoint { summary, ..Checkpoint::default() }).map_err(unusable)?;
+    }
     rewrite(given, &task, &folder)?;
     begin(&task, training, Some(folder))
 }
@@ -289,7 +300,7 @@ fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliEr
 /// Resumes a training run.
 pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(), CliError> {
     interrupt::listen();
-    let task = Task::new(resumed_args(given, &folder)?)?;
+    let task = Task::new(resumed_args(given, &folder, Some(&from))?)?;
     let training = task.training()?;
     let summary = task.summary();
     if !given.force {
@@ -317,7 +328,7 @@ fn damaged(why: &str) -> CliError {
 }
 
 /// The arguments of the run in a folder, with what was given to `cbo resume` over them.
-fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliError> {
+fn resumed_args(given: &ResumeArgs, folder: &Folder, from: Option<&Checkpoint>) -> Result<TrainArgs, CliError> {
     let others = [
         ("steps", given.steps.is_some()),
         ("max-evaluations", given.max_evaluations.is_some()),
@@ -332,29 +343,38 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder) -> Result<TrainArgs, CliErr
         let remedy = format!("--{flag} is not for training runs, and {} holds one", folder.path().display());
         return Err(CliError::Usage(format!("{remedy}; use --epochs")));
     }
-    let mut file = OsString::from("--config=");
-    file.push(folder.file(CONFIG));
-    let arguments = ["cbo", "mnist", "train"].map(OsString::from).into_iter().chain([file]);
-    let (cli, _) = crate::parse(&arguments.collect::<Vec<_>>())?;
-    let crate::Command::Mnist(MnistArgs { command: MnistCommand::Train(mut args) }) = cli.command else {
-        return Err(damaged("it is not that of a training run"));
-    };
+    let mut args = written_args(folder)?;
     args.threads = given.threads.unwrap_or(args.threads);
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
     args.epochs = match (given.epochs, args.epochs) {
         (None, before) => before,
         (Some(Budget::Limit(epochs)), _) => Some(epochs),
-        (Some(Budget::More(more)), before) => {
-            let before = before.unwrap_or_else(|| args.preset.settings(Network::shallow()).epochs);
-            Some(
-                before
-                    .checked_add(more)
-                    .ok_or_else(|| CliError::setting("epochs", format!("+{more}"), "is too many"))?,
-            )
+        (Some(Budget::More(more)), _) => {
+            // Those in the file may be of a resume that was killed before it got anywhere: they must not count twice.
+            let before = from.and_then(|from| from.summary.settings.get("epochs")?.parse::<u64>().ok());
+            let after = before.unwrap_or_else(|| epochs(&args)).checked_add(more);
+            Some(after.ok_or_else(|| CliError::setting("epochs", format!("+{more}"), "is too many"))?)
         }
     };
     (args.json, args.quiet) = (given.json, given.quiet);
+    Ok(args)
+}
+
+/// The arguments in the settings of a folder.
+fn written_args(folder: &Folder) -> Result<TrainArgs, CliError> {
+    let mut file = OsString::from("--config=");
+    file.push(folder.file(CONFIG));
+    let arguments = ["cbo", "mnist", "train"].map(OsString::from).into_iter().chain([file]);
+    let (cli, _) = crate::parse(&arguments.collect::<Vec<_>>())?;
+    let crate::Command::Mnist(MnistArgs { command: MnistCommand::Train(args) }) = cli.command else {
+        return Err(damaged("it is not that of a training run"));
+    };
     Ok(*args)
+}
+
+/// The epochs that are asked for.
+fn epochs(args: &TrainArgs) -> u64 {
+    args.epochs.unwrap_or_else(|| args.preset.settings(Network::shallow()).epochs)
 }
 
 /// A run that could not be made, in the words of the flags.

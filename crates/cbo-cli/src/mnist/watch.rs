@@ -75,6 +75,11 @@ impl Checkpoints {
         Checkpoint { summary, state, more: [(FINDINGS.into(), findings), (HISTORY.into(), history)].into() }
     }
 
+    /// Whether it is time for one.
+    fn is_due(&self) -> bool {
+        !self.begun || self.keeper.due()
+    }
+
     /// Keeps the run at this step if it is time to; returns a warning if that fails for the first time.
     fn step(&mut self, at: &Progress<'_>, interrupted: bool) -> Option<String> {
         if interrupted || at.is_last {
@@ -82,7 +87,7 @@ impl Checkpoints {
             self.last = Some(self.checkpoint(at, Some(stop)));
             return None;
         }
-        if self.begun && !self.keeper.due() {
+        if !self.is_due() {
             return None;
         }
         self.begun = true;
@@ -114,7 +119,9 @@ impl Watch {
     /// Is told of each step, and ends the run if the user wants it.
     pub fn step(&mut self, at: &Progress<'_>) -> ControlFlow<()> {
         self.show(at);
-        let interrupted = interrupt::requested();
+        // A folder that was taken away ends the run, and is told of then.
+        let is_gone = |c: &Checkpoints| c.is_due() && c.folder().check().is_err();
+        let interrupted = interrupt::requested() || self.checkpoints.as_ref().is_some_and(is_gone);
         let warning = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.step(at, interrupted));
         if let (Some(warning), false) = (warning, self.quiet) {
             let warn = || eprintln_quietly(&format!("warning: {warning}; trying again later"));

@@ -1,6 +1,7 @@
 //! A run that is given more after its end is the run that had more from the start.
 
-use crate::common::folders::{begin, finished, line, resume};
+use crate::common::folders::{Finished, begin, checkpoint, finished, line, resume};
+use cbo_runs::checkpoint::{Checkpoint, Summary};
 use std::fs;
 
 /// Begins a run with a small budget, extends it, and compares it with a run that had the large one from the start.
@@ -63,4 +64,51 @@ fn a_run_repeated_from_its_settings_is_the_same() {
     let expected = finished(&begin(&line(words), &first), &first);
     let config = format!("minimize --config {}", crate::common::path(&first.join("config.toml")));
     assert_eq!(finished(&begin(&line(&config), &second), &second), expected);
+}
+
+/// Resumes a run as if it were killed just after it had written its settings, and then again.
+#[track_caller]
+fn assert_counted_once(run: &str, more: &str) -> Finished {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let before = finished(&begin(&line(run), &folder), &folder);
+    let checkpoints = ["checkpoint.cbo", "checkpoint.previous.cbo"].map(|name| folder.join(name));
+    let bytes = checkpoints.each_ref().map(|file| fs::read(file).expect("a checkpoint"));
+    let after = finished(&resume(&folder, more), &folder);
+    assert_ne!(after.config, before.config, "the new limit is among the settings");
+    checkpoints.iter().zip(&bytes).for_each(|(file, bytes)| fs::write(file, bytes).expect("a file"));
+    finished(&resume(&folder, more), &folder)
+}
+
+#[test]
+fn more_that_was_given_to_a_resume_that_was_killed_counts_once() {
+    let run = "minimize rastrigin --method cbo --dim 2 --particles 20 --seed 3";
+    assert_eq!(assert_counted_once(&format!("{run} --steps 10"), "--steps +5").number("steps"), 15);
+    assert_eq!(assert_counted_once(&format!("{run} --time 1"), "--time +0.5").number("steps"), 15);
+    assert_eq!(assert_counted_once(&format!("{run} --time 1"), "--steps +5").number("steps"), 15);
+    let budget = format!("{run} --steps off --max-evaluations 211");
+    let run = assert_counted_once(&budget, "--max-evaluations +100");
+    assert!(run.config.contains("max-evaluations = 311"), "{}", run.config);
+    let seconds = "minimize rastrigin --method cbo --dim 2 --particles 20 --seed 3 --steps 10 --max-seconds 1000";
+    let run = assert_counted_once(seconds, "--max-seconds +50");
+    assert!(run.config.contains("max-seconds = 1050"), "{}", run.config);
+}
+
+#[test]
+fn more_counts_once_before_the_first_checkpoint_too() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let words = "minimize rastrigin --method cbo --dim 2 --particles 20 --seed 3 --steps 10";
+    finished(&begin(&line(words), &folder), &folder);
+    for name in ["checkpoint.cbo", "checkpoint.previous.cbo"] {
+        fs::remove_file(folder.join(name)).expect("removed");
+    }
+    assert_eq!(finished(&resume(&folder, "--steps +5"), &folder).number("steps"), 15);
+    // As if it were killed before its first step was done: what it wrote first is what the run was, without a state.
+    let Summary { kind, cbo, objective, dim, mut settings, .. } = checkpoint(&folder).expect("a checkpoint").summary;
+    settings.insert("steps".into(), "10".into());
+    let summary = Summary { kind, cbo, objective, dim, settings, ..Summary::default() };
+    let unbegun = Checkpoint { summary, ..Checkpoint::default() };
+    fs::write(folder.join("checkpoint.cbo"), unbegun.to_bytes()).expect("a file");
+    assert_eq!(finished(&resume(&folder, "--steps +5"), &folder).number("steps"), 15);
 }

@@ -11,4 +11,5 @@ mod kill;
 mod locks;
 mod midway;
 mod signals;
+mod taken;
 mod workers;

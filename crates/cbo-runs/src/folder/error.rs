@@ -52,6 +52,26 @@ pub enum FolderError {
     /// A link in the place of one of its files.
     #[error("{} is a symbolic link, and files of a run are not opened through links; put the file itself there", .0.display())]
     Link(PathBuf),
+    /// The folder was taken away during the run.
+    #[error(
+        "{} {} during the run, and nothing more is written there; if it was moved, resume the run where it is now, from its last \
+         checkpoint",
+        .folder.display(),
+        if *.replaced { "was replaced by another folder" } else { "was deleted or moved away" }
+    )]
+    Gone {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether there is another one in its place.
+        replaced: bool,
+    },
+    /// The lock was taken away during the run, and the file system has no other.
+    #[error(
+        "{} was removed or replaced during the run, so that another cbo may be at work in the folder, and nothing more is written \
+         there; resume the run from its last checkpoint",
+        .0.display()
+    )]
+    Unlocked(PathBuf),
     /// Files cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Unreadable {

@@ -1,13 +1,16 @@
 //! The SQLite file: how it is created, recognised and refused.
 
-use super::StoreError;
 use super::patience::{Patience, Wait};
+use super::{StoreError, owner};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The version that this program writes.
-pub const VERSION: i64 = 1;
+///
+/// Version 1 did not say what a store belongs to.
+pub const VERSION: i64 = 2;
 
 /// "cboE" in the header of the file: evaluations of cbo.
 const APPLICATION: i64 = 0x6362_6f45;
@@ -35,11 +38,16 @@ CREATE TABLE evaluations(
     stderr TEXT NOT NULL     -- the end of what the program wrote there meanwhile
 );";
 
-/// Opens the store for writing, or creates it.
-pub fn open_for_writing(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
+/// Opens the store for writing, or creates it, and does with it what `settle` says. Both may be done several times, until nobody has it locked.
+pub fn open_for_writing<T>(
+    path: &Path,
+    patience: Patience,
+    settle: impl Fn(&Connection) -> Result<T, StoreError>,
+) -> Result<(Connection, T), StoreError> {
     let mut wait = Wait::new(path, patience);
     loop {
-        match try_open(path) {
+        let opened = try_open(path).and_then(|connection| settle(&connection).map(|settled| (connection, settled)));
+        match opened {
             Err(StoreError::Locked(_)) if wait.time() < PATIENCE && wait.goes_on(Duration::ZERO) => {}
             outcome => return outcome,
         }
@@ -72,8 +80,23 @@ fn try_open(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
+/// Opens the store for a look that changes nothing: what is in its log stays there, even if nobody else uses it.
+pub fn open_to_look(path: &Path) -> Result<Option<Connection>, StoreError> {
+    let connection = open_waiting(path, LOOK)?;
+    if let Some(connection) = connection.as_ref().filter(|_| !has_no_log(path)) {
+        let kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        kept.map_err(|e| told(path, "opened", &e))?;
+    }
+    Ok(connection)
+}
+
 /// Opens the store for reading only; `None` if it has nothing in it yet.
 pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
+    open_waiting(path, PATIENCE)
+}
+
+/// The same, waiting this long for whoever has it locked.
+fn open_waiting(path: &Path, patience: Duration) -> Result<Option<Connection>, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing(path.into()));
     }
@@ -90,7 +113,7 @@ pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
         connection = Connection::open_with_flags(immutable(path), flags).map_err(failed)?;
     }
     connection.pragma_update(None, "query_only", true).map_err(failed)?;
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    connection.busy_timeout(patience).map_err(failed)?;
     if is_blank(&connection).map_err(failed)? {
         return Ok(None);
     }
@@ -100,9 +123,14 @@ pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
 
 /// Whether all that was committed is in the file itself.
 fn has_no_log(path: &Path) -> bool {
+    std::fs::metadata(log(path)).map_or(true, |log| log.len() == 0)
+}
+
+/// The file with what was committed last.
+pub fn log(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+    log.into()
 }
 
 /// The address of a file that nobody writes to.
@@ -144,6 +172,7 @@ fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
 fn make(connection: &Connection) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(SCHEMA)?;
+    transaction.execute_batch(owner::TABLE)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
@@ -160,7 +189,7 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::NotAStore { path: path.into(), reason });
     }
     match number(connection, "user_version").map_err(failed)? {
-        VERSION => check_length(path, number(connection, "page_size").map_err(failed)?),
+        1..=VERSION => check_length(path, number(connection, "page_size").map_err(failed)?),
         found if found > VERSION => Err(StoreError::Newer { path: path.into(), found }),
         found => Err(StoreError::Corrupt { path: path.into(), reason: format!("it has the version {found}") }),
     }

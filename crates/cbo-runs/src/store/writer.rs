@@ -1,6 +1,7 @@
 //! The thread that writes: all rows that wait become one transaction.
 
 use super::patience::{Patience, Wait};
+use super::place::Place;
 use super::{Row, StoreError, file, point};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, named_params};
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub enum Message {
 pub struct Writer {
     pub connection: Connection,
     pub path: PathBuf,
+    pub place: Place,
     pub messages: Receiver<Message>,
     pub failure: Arc<OnceLock<StoreError>>,
     pub patience: Patience,
@@ -39,9 +41,10 @@ impl Writer {
     pub fn run(self) {
         while let Ok(first) = self.messages.recv() {
             let mut flushed = Vec::new();
-            if let Err(error) = self.commit(first, &mut flushed) {
+            let committed = self.commit(first, &mut flushed).map_err(|e| file::told(&self.path, "written", &e));
+            if let Err(error) = committed.and_then(|()| self.place.check()) {
                 // Before the queue ends: whoever finds it ended looks for the reason.
-                let _ = self.failure.set(file::told(&self.path, "written", &error));
+                let _ = self.failure.set(error);
                 return;
             }
             for done in flushed {
