@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -138,6 +139,9 @@ def options():
 
 
 def main():
+    # What ignores a signal has children that ignore it too, and a soak may be started by nohup or in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
     soak = Soak(options())
     print(f"seed {soak.options.seed}", flush=True)
     threads = [threading.Thread(target=soak.work) for _ in range(soak.options.jobs)]
