@@ -104,23 +104,35 @@ def extended(trial):
     plan = runs.random_plan(trial)
     whole, _ = runs.undisturbed(trial, plan)
     folder = trial.place / "run"
+    trial.counts["cuts"] += 1
+    if trial.chance(0.5):
+        extend_limit(trial, plan, folder)
+        if "--method" not in plan.words:
+            return  # auto plans with its budget, and may go another way if it gets the rest later
+    else:
+        forget_target(trial, plan, folder, whole)
+    runs.check_same(trial, folder, whole)
+
+
+def extend_limit(trial, plan, folder):
+    """Fewer steps or evaluations first, then the rest."""
     flag = "--steps" if "--steps" in plan.words else "--max-evaluations"
     place = plan.words.index(flag) + 1
     most = plan.words[place]
-    if trial.chance(0.5):
-        early = trial.random.randint(1, most)
-        words = [*plan.words]
-        words[place] = early
-        expect(runs.start(trial, plan._replace(words=words), folder).end(), 0)
-        expect(runs.start(trial, plan, folder, [flag, trial.random.choice([most, f"+{most - early}"])]).end(), 0, 2)
-        expect(runs.start(trial, plan, folder, [flag, most]).end(), 0)
-    else:
-        best = [float(line.split(",")[3]) for line in whole.history.splitlines()[1:]]
-        words = [*plan.words, "--target", repr(trial.random.choice(best))]
-        expect(runs.start(trial, plan._replace(words=words), folder, changes(trial, plan)).end(), 0)
-        config = folder / "config.toml"
-        lines = config.read_text(encoding="utf-8").splitlines(keepends=True)
-        config.write_text("".join(line for line in lines if not line.startswith("target")), encoding="utf-8")
-        expect(runs.start(trial, plan, folder).end(), 0)
-    trial.counts["cuts"] += 1
-    runs.check_same(trial, folder, whole)
+    early = trial.random.randint(1, most)
+    words = [*plan.words]
+    words[place] = early
+    expect(runs.start(trial, plan._replace(words=words), folder).end(), 0)
+    expect(runs.start(trial, plan, folder, [flag, trial.random.choice([most, f"+{most - early}"])]).end(), 0, 2)
+    expect(runs.start(trial, plan, folder, [flag, most]).end(), 0)
+
+
+def forget_target(trial, plan, folder, whole):
+    """A target that the run reaches somewhere, then none."""
+    best = [float(line.split(",")[3]) for line in whole.history.splitlines()[1:]]
+    words = [*plan.words, "--target", repr(trial.random.choice(best))]
+    expect(runs.start(trial, plan._replace(words=words), folder, changes(trial, plan)).end(), 0)
+    config = folder / "config.toml"
+    lines = config.read_text(encoding="utf-8").splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if not line.startswith("target")), encoding="utf-8")
+    expect(runs.start(trial, plan, folder).end(), 0)
