@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from trial import Failure, expect
+from trial import Failure, check_text, expect
 
 PROTOCOLS = ("args", "json", "jsonl")
 
@@ -27,7 +27,7 @@ Finished = collections.namedtuple("Finished", "result history config")
 def of_function(trial):
     """A run of a second or so."""
     random = trial.random
-    words = ["minimize", random.choice(["rastrigin", "ackley", "levy", "griewank", "schwefel"])]
+    words = ["minimize", random.choice(["rastrigin", "ackley", "levy", "griewank", "salomon"])]
     words += ["--dim", random.randint(1, 8), "--seed", random.randrange(1000)]
     words += random.choice([[], ["--rotate", 3], ["--shift", "random"], ["--precision", "f32"]])
     swarm = ["--particles", random.choice([500, 3000, 6000]), "--steps", random.randint(50, 300)]
@@ -155,4 +155,6 @@ def glance(trial, place, folder):
     output = expect(trial.run(["runs", *words]), 0, 2)
     if output.code == 0 and words[-1] in ("json", "--json"):
         json.loads(output.stdout)
+    elif words[0] != "export":
+        check_text(output.stdout)
     trial.counts["looks at runs"] += 1

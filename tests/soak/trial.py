@@ -83,12 +83,17 @@ def check_end(output):
     said = output.stderr.decode("utf-8", "replace")
     if output.code == 101 or "panicked" in said or -output.code in FATAL:
         raise Failure(f"exit code {output.code}: {said}")
+    check_text(output.stderr)
+
+
+def check_text(data):
+    """What is for people is text, without anything that moves a cursor."""
     try:
-        text = output.stderr.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Failure(f"bytes on stderr that are no text: {output.stderr[:300]}") from error
-    if any(ord(c) < 32 and c != "\n" or ord(c) == 127 for c in text):
-        raise Failure(f"control characters on stderr: {text[:300]!r}")
+        raise Failure(f"bytes that are no text: {data[:300]}") from error
+    if any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in text):
+        raise Failure(f"control characters: {text[:300]!r}")
 
 
 def expect(output, *codes):

@@ -74,6 +74,7 @@ def hang(unkind=True):
 
 def fault(mode, chosen, number):
     """Never returns where the process cannot go on."""
+    write(2, b"\x1b[31mtrouble\xff\0\r\n")
     if mode == "nan":
         return write(1, answer(number, math.nan).replace(b"NaN", b'"nan"'))
     if mode == "minus-inf":
