@@ -26,7 +26,7 @@ def killed(trial):
         expect(runs.start(trial, plan, folder, changes(trial, plan)).end(), 0)
     runs.check_same(trial, folder, whole)
     if plan.program:
-        check_points(folder, trial.place / "undisturbed")
+        check_points(trial, folder)
 
 
 def changes(trial, plan):
@@ -72,9 +72,12 @@ def check_signal(output, number):
         json.loads(output.stdout)
 
 
-def check_points(folder, undisturbed):
-    if runs.points(folder) != runs.points(undisturbed):
-        raise Failure("the store has other points than that of the undisturbed run")
+def check_points(trial, folder):
+    """All points of the undisturbed run, and hardly any others: a run may evaluate its consensus point where it is stopped."""
+    found, expected = runs.points(folder), runs.points(trial.place / "undisturbed")
+    stops = trial.counts["signals"] + trial.counts["cuts"]
+    if not expected <= found or len(found - expected) > stops:
+        raise Failure(f"{len(expected - found)} points are not in the store, and {len(found - expected)} too many are")
 
 
 def cut_short(trial):
@@ -96,7 +99,7 @@ def cut_short(trial):
     expect(runs.start(trial, plan, folder, limit).end(), 0)
     runs.check_same(trial, folder, whole)
     if plan.program:
-        check_points(folder, trial.place / "undisturbed")
+        check_points(trial, folder)
 
 
 def extended(trial):
