@@ -3,7 +3,8 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models python-if-there fuzz book clean
+.PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models \
+  python-if-there fuzz soak book clean
 
 # What `unit` builds (programs, tests, examples, with the features of the whole workspace) is what later steps use; `licences` is a part
 # of it. `package` and `python` share libraries with what was built before.
@@ -94,17 +95,23 @@ models:
 	$${CARGO_TARGET_DIR:-target}/debug/examples/save_model $(MODELS)/other "$(OTHER)"
 	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
 
-# A minute of fuzzing, guided by coverage, for each reader of a user's bytes. What it finds belongs in tests/corpus.
+# A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.
 fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
 fuzz: READERS := cbo-problems/idx cbo-problems/network cbo-problems/model cbo-runs/checkpoint cbo-runs/state cbo-runs/answer \
   cbo-cli/config cbo-cli/history cbo-cli/film
+fuzz: LIMIT = $(if $(RUNS),-runs=$(RUNS),-max_total_time=60)
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --version 0.13.2
 	@for reader in $(READERS); do crate=crates/$${reader%/*}; target=$${reader#*/}; mkdir -p $(FOUND)/corpus/$$target && \
 	  $(CARGO) fuzz run --fuzz-dir $$crate/fuzz --target-dir $(FOUND) --sanitizer none --debug-assertions \
 	    $$target $(FOUND)/corpus/$$target $(CURDIR)/$$crate/tests/corpus/$$target \
-	    -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; \
+	    -- $(LIMIT) -rss_limit_mb=1024 || exit 1; \
 	done
+
+# Random settings, kills, full disks, damaged files and hostile programs for SECONDS, an hour if not given; SEED repeats a soak.
+soak:
+	$(CARGO) build --release --workspace --bin cbo --locked --quiet
+	$(PYTHON) -B tests/soak --cbo $${CARGO_TARGET_DIR:-target}/release/cbo --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED))
 
 bench:
 	$(CARGO) run --release --locked -- bench

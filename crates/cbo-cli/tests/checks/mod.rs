@@ -71,8 +71,8 @@ pub fn config(bytes: &[u8]) -> bool {
     })
 }
 
-/// The keys of a file are known, and each occurs once.
-fn entries(text: &str) {
+/// The keys of a file are known, and each occurs once; true if the file is one of settings at all.
+pub fn entries(text: &str) -> bool {
     static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let command = cbo_cli::command();
         let minimize = command.find_subcommand("minimize").unwrap();
@@ -82,8 +82,8 @@ fn entries(text: &str) {
     let lines = 1 + text.matches('\n').count();
     match config_file::parse(text, &keys) {
         Err(error) => {
-            refused(&error.message, text);
             assert!((1..=lines).contains(&error.line), "{error:?}");
+            refused(&error.message, text)
         }
         Ok(entries) => {
             assert!(entries.is_sorted_by_key(|entry| entry.line));
@@ -91,6 +91,7 @@ fn entries(text: &str) {
                 assert!(keys.contains(&entry.key.as_str()) && (1..=lines).contains(&entry.line), "{entry:?}");
                 assert!(entries[..place].iter().all(|other| other.key != entry.key), "{entry:?}");
             }
+            true
         }
     }
 }

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Kills that must hit a function, and those that must hit a program with each protocol.
+/// Kills that must hit a function, and a program with each protocol.
 const KILLS: usize = 50;
-const KILLS_EACH: usize = 25;
 
 /// An answer that was given this long before a kill must be kept.
 const KEPT_AFTER: f64 = 1.0;
@@ -205,10 +204,10 @@ fn besiege(place: &Path, arguments: Vec<String>, seed: u64) {
     let mut siege = Siege::new(place, arguments, seed);
     let all = stored(&place.join("undisturbed"));
     let (mut kept, mut read, mut in_time) = (HashSet::new(), 0, 0);
-    while siege.steps.len() < KILLS_EACH {
-        assert!(siege.lives < 5 * KILLS_EACH, "the run is always faster than the kill");
+    while siege.steps.len() < KILLS {
+        assert!(siege.lives < 5 * KILLS, "the run is always faster than the kill");
         // Some lives are long enough for answers that must be kept.
-        let least = if siege.lives % 12 == 4 { 1.7 * KEPT_AFTER } else { 0.0 };
+        let least = if siege.lives % 24 == 4 { 1.7 * KEPT_AFTER } else { 0.0 };
         let folder = siege.folder();
         let kill = siege.next(Duration::from_secs_f64(least));
         let answers = answers(&folder.with_extension("log"));
@@ -237,24 +236,35 @@ fn besiege(place: &Path, arguments: Vec<String>, seed: u64) {
 }
 
 #[test]
-fn workers_that_stay_through_kills() {
+fn workers_that_stay_through_fifty_kills() {
     let place = tempfile::tempdir().expect("a folder");
     let Some(worker) = python_worker(place.path(), "worker.py", "time.sleep(0.005)\nreturn sphere(x)") else { return };
     let settings = "--protocol jsonl --workers 2 --dim 3 --bounds -5,5 --particles 20 --steps 60 --seed 4";
     besiege(place.path(), minimize_program(&worker, settings), 2);
 }
 
-#[test]
-fn one_process_per_evaluation_through_kills() {
+/// Besieges a program that is started for each evaluation. `take` makes the coordinates its arguments.
+fn besiege_processes(take: &str, arguments: &str, protocol: &str, seed: u64) {
     let place = tempfile::tempdir().expect("a folder");
     let script = r#"
 value=$(awk 'BEGIN { for (k = 1; k < ARGC; k++) sum += (ARGV[k] - k) ^ 2; printf "%.17g\n", sum }' "$@")
-sleep 0.02
+sleep 0.01
 echo "$value"
 [ -z "$LOG" ] || echo "$EPOCHREALTIME $*" >> "$LOG"
 "#;
-    fs::write(place.path().join("oneshot.sh"), script).expect("a file");
-    let command = format!("bash {} {{x}}", path(&place.path().join("oneshot.sh")));
-    let settings = "--workers 2 --dim 2 --bounds -5,5 --particles 10 --steps 30 --seed 5 --precision f32";
-    besiege(place.path(), minimize_program(&command, settings), 3);
+    fs::write(place.path().join("oneshot.sh"), format!("{take}\n{script}")).expect("a file");
+    let command = format!("bash {}{arguments}", path(&place.path().join("oneshot.sh")));
+    // Steps of few evaluations, so that short lives get somewhere too.
+    let settings = "--workers 2 --dim 2 --bounds -5,5 --particles 6 --steps 40 --seed 5 --precision f32";
+    besiege(place.path(), minimize_program(&command, &format!("{settings} --protocol {protocol}")), seed);
+}
+
+#[test]
+fn processes_with_arguments_through_fifty_kills() {
+    besiege_processes("", " {x}", "args", 3);
+}
+
+#[test]
+fn processes_with_a_line_of_json_through_fifty_kills() {
+    besiege_processes("IFS='[],' read -ra words; set -- \"${words[@]:1}\"", "", "json", 4);
 }
