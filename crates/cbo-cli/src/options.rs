@@ -94,6 +94,9 @@ pub struct RunOptions {
     /// Time discretisation: euler-maruyama or drift-first
     #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
     pub scheme: Option<Scheme>,
+    /// Noise grows with the distance from the consensus point up to this length; `off` for without limit
+    #[arg(long, value_name = "LENGTH|off", value_parser = values::number_or_off, help_heading = "Dynamics")]
+    pub truncation: Option<Switch<f64>>,
     /// Method auto: points that each round of evaluations should have at least. Others: particles evaluated in a step, a divisor of N,
     /// `off` for all
     #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
@@ -174,6 +177,7 @@ impl RunOptions {
             ("dt", self.dt.is_some()),
             ("diffusion", self.diffusion.is_some()),
             ("scheme", self.scheme.is_some()),
+            ("truncation", on(&self.truncation)),
             ("update", self.update.is_some()),
             ("kick", on(&self.kick)),
             ("freeze", self.freeze.as_ref().is_some_and(|freeze| *freeze != FreezeSpec::Off)),
@@ -237,7 +241,7 @@ impl RunOptions {
             config.kick = None;
         }
         set!(method, particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
-             batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
+             truncation, batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
     }
 
     /// Whether one JSON object is wanted.

@@ -166,7 +166,7 @@ pub fn settings(
     rotated: bool,
     origins: &Origins,
 ) -> Result<(CboConfig, Option<Vec<f64>>), CliError> {
-    let mut config = CboConfig::default();
+    let mut config = CboConfig::of(options.method.unwrap_or_default());
     options.apply(&mut config);
     let points = match &options.init {
         Some(InitSpec::File(path)) => Some(read_points(path, dim).map_err(|e| origins.blame("init", &e))?),

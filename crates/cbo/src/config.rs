@@ -48,6 +48,8 @@ pub struct CboConfig {
     pub diffusion: Diffusion,
     /// Time discretisation.
     pub scheme: Scheme,
+    /// The distance from the consensus point up to which noise grows with it, M in (0, infinity]; without limit if `None`.
+    pub truncation: Option<f64>,
     /// Law of the initial positions.
     pub init: InitialLaw,
     /// Particles evaluated in a step, a divisor of N; all if `None`. For [`auto`](Method::Auto) the points that each round of evaluations
@@ -118,6 +120,7 @@ impl Default for CboConfig {
             dt: 0.1,
             diffusion: Diffusion::Anisotropic,
             scheme: Scheme::EulerMaruyama,
+            truncation: None,
             init: InitialLaw::Uniform { low: Coordinates::All(-3.0), high: Coordinates::All(3.0) },
             batch: None,
             update: Update::Full,
@@ -174,6 +177,20 @@ fn at_least_one(field: &'static str, value: Option<u64>) -> Result<(), ConfigErr
 }
 
 impl CboConfig {
+    /// The settings that suit a method, where you say nothing else. For the methods `cbo`, `memory` and `auto` they are those of
+    /// [`Default`].
+    ///
+    /// ```
+    /// use cbo::{CboConfig, Memory, Method};
+    /// let config = CboConfig { particles: 100, ..CboConfig::of(Method::Memory(Memory::default())) };
+    /// assert!(config.check(20).is_ok());
+    /// ```
+    pub fn of(method: Method) -> Self {
+        let mut config = Self { method, ..Self::default() };
+        method.suit(&mut config);
+        config
+    }
+
     /// Checks every setting for an objective in `dim` dimensions.
     pub fn check(&self, dim: usize) -> Result<Plan, ConfigError> {
         check_instruction_set()?;
@@ -186,6 +203,7 @@ impl CboConfig {
         self.check_bounds(dim)?;
         self.check_init(dim)?;
         self.check_batch()?;
+        self.check_method()?;
         self.method.check(self, dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
@@ -296,6 +314,47 @@ impl CboConfig {
         }
     }
 
+    /// How far noise grows with the distance, if there is a limit.
+    pub(crate) fn truncation(&self) -> Option<f64> {
+        self.truncation.filter(|length| length.is_finite())
+    }
+
+    /// The settings of the dynamics that differ from those that suit the method.
+    fn changed(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let usual = Self::of(self.method);
+        let given = |field: &'static str, differs: bool, value: String| differs.then_some((field, value));
+        let settings = [
+            given("particles", self.particles != usual.particles, self.particles.to_string()),
+            given("lambda", self.lambda != usual.lambda, plain(self.lambda)),
+            given("sigma", self.sigma != usual.sigma, self.sigma.to_string()),
+            given("alpha", self.alpha != usual.alpha, self.alpha.to_string()),
+            given("dt", self.dt != usual.dt, plain(self.dt)),
+            given("diffusion", self.diffusion != usual.diffusion, self.diffusion.to_string()),
+            given("scheme", self.scheme != usual.scheme, self.scheme.to_string()),
+            self.truncation.map(|length| ("truncation", plain(length))),
+            self.batch.map(|batch| ("batch", batch.to_string())),
+            given("update", self.update != usual.update, self.update.to_string()),
+            self.kick.map(|kick| ("kick", plain(kick))),
+            self.freeze.as_ref().map(|point| ("freeze", format!("{point:?}"))),
+            self.bounds.as_ref().map(|bounds| ("bounds", format!("{} pairs", bounds.len()))),
+            self.epoch_steps.map(|steps| ("epoch_steps", steps.to_string())),
+            self.reduction.map(|reduction| ("reduction", reduction.to_string())),
+        ];
+        settings.into_iter().flatten()
+    }
+
+    /// Refuses settings that the method does not have.
+    fn check_method(&self) -> Result<(), ConfigError> {
+        if self.method.is_auto() {
+            return Ok(()); // it checks its own
+        }
+        let Some((field, value)) = self.changed().find(|(field, _)| !self.method.has(field)) else { return Ok(()) };
+        let others: Vec<&str> = Method::all().filter(|method| method.has(field)).map(|method| method.name()).collect();
+        let have = if others.len() == 1 { "has" } else { "have" };
+        let remedy = format!("is not a setting of method {}; {} {have} it", self.method.name(), others.join(", "));
+        refuse(field, value, remedy)
+    }
+
     fn check_batch(&self) -> Result<(), ConfigError> {
         if self.method.is_auto() {
             return Ok(()); // it checks its own
@@ -332,6 +391,15 @@ impl CboConfig {
     fn check_consensus(&self, dim: usize) -> Result<(), ConfigError> {
         if let Some(kick) = self.kick {
             positive("kick", kick)?;
+        }
+        if let Some(length) = self.truncation
+            && (length.is_nan() || length <= 0.0)
+        {
+            return refuse(
+                "truncation",
+                plain(length),
+                "must be a positive number; inf, or none, for noise without limit",
+            );
         }
         if let Some(r) = self.reduction
             && !((0.0..=1.0).contains(&r.strength) && r.least > 0.0 && r.least <= 1.0)

@@ -356,7 +356,9 @@ impl<T: Scalar> Process<T> for Run<T> {
         let Agreed { consensus, sigma, kicked, .. } = &self.agreed;
         let from = Decision { step: self.ledger.step, consensus, sigma: *sigma, kicked: *kicked };
         let config = self.plan.config();
-        self.pending = Some(config.method.decide(config, from, self.made.take().unwrap_or_default()));
+        let mut decided = config.method.decide(config, from, self.made.take().unwrap_or_default());
+        self.backend.prepare(&mut decided, self.agreed.alpha);
+        self.pending = Some(decided);
         self.ledger.step += 1;
     }
 

@@ -249,6 +249,11 @@ impl Method {
     /// The names of the methods.
     pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory"];
 
+    /// Every method, with its own default settings.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.iter().filter_map(|name| name.parse().ok())
+    }
+
     /// Its name, without its settings.
     pub fn name(&self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::config::{Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size, least_of};
 use crate::ensemble::Ensemble;
-use crate::method::{Method, Motion, Move, Remembering};
+use crate::method::{Advance, Method, Motion, Move, Remembering, Whole};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::population::{Columns, Population};
 use crate::report::SolveError;
@@ -36,6 +36,8 @@ pub(crate) struct Cpu<T> {
     walls: Option<Walls<T>>,
     /// The centre of the move that is being made, repeated for a few rows.
     centres: Buffer<T>,
+    /// The matrix of that move, if it has one.
+    factor: Vec<T>,
     /// Normals of the coming move, where they are drawn while the caller evaluates.
     ahead: Option<Arc<Ahead<T>>>,
     /// For moves of single particles.
@@ -52,7 +54,7 @@ impl<T: Scalar> Cpu<T> {
         let (config, dim) = (plan.config(), plan.dim());
         let (particles, batch) = (config.particles, plan.batch_size());
         let no_memory = || {
-            let columns = if config.method.remembers() { 2 } else { 1 };
+            let columns = 1 + config.method.keeps().rows as u128;
             let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128;
             SolveError::Memory { particles, bytes }
         };
@@ -66,8 +68,8 @@ impl<T: Scalar> Cpu<T> {
             T::confine(walls, &mut positions);
         }
         let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
-        let mut population =
-            Population::new(positions, dim, batches, config.method.remembers()).ok_or_else(no_memory)?;
+        let mut population = Population::new(positions, dim, batches, config.method.keeps()).ok_or_else(no_memory)?;
+        config.method.start(config, &mut population);
         population.gather();
         Ok(Self {
             plan: plan.clone(),
@@ -77,6 +79,7 @@ impl<T: Scalar> Cpu<T> {
             crew,
             walls,
             centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
+            factor: Vec::new(),
             ahead: None,
             scratch: Scratch::new(dim, 0, noises),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
@@ -84,12 +87,14 @@ impl<T: Scalar> Cpu<T> {
     }
 
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
-    fn set_centres(&mut self, centre: &[f64]) {
-        for row in self.centres.chunks_exact_mut(centre.len()) {
-            for (c, x) in row.iter_mut().zip(centre) {
+    fn set_centres(&mut self, decided: &Move) {
+        for row in self.centres.chunks_exact_mut(decided.centre.len()) {
+            for (c, x) in row.iter_mut().zip(&decided.centre) {
                 *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
             }
         }
+        self.factor.clear();
+        self.factor.extend(decided.factor.iter().map(|&x| T::from_f64(x)));
     }
 
     /// One pass over all particles, block by block, while positions are in cache: the pending move, then the energies and the sums.
@@ -102,15 +107,16 @@ impl<T: Scalar> Cpu<T> {
     ) -> Result<(), EvalError> {
         let at = self.plan.context(step, self.data_batch());
         if let Some(decided) = pending {
-            self.set_centres(&decided.centre);
+            self.set_centres(decided);
         }
-        let Self { plan, population, sums, crew, walls, centres, .. } = self;
+        let Self { plan, population, sums, crew, walls, centres, factor, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
-        let motion = pending.map(|decided| Motion::new(decided, config, dim, centres, walls.as_ref()));
+        let motion = pending.map(|decided| Motion::new(decided, config, dim, (centres, factor), walls.as_ref()));
         let rounds = config.method.rounds(at.step);
         crew.each(Blocks::of(population.columns(), sums, block_rows(dim), dim), Effort::Move, |mut block, scratch| {
             if let Some(motion) = &motion {
-                T::advance(motion, block.first, block.rows, block.points, scratch);
+                let Blocks { first, rows, points, more, .. } = &mut block;
+                T::advance(Advance { motion, first: *first, rows, kept: points, more, scratch });
             }
             for round in 0..rounds {
                 let first = block.first;
@@ -132,7 +138,7 @@ impl<T: Scalar> Cpu<T> {
         let dim = self.plan.dim();
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
-        let asked = Columns { rows, energies, points: &mut [], values: &mut [] };
+        let asked = Columns { rows, energies, ..Columns::default() };
         self.crew.each(Blocks::of(asked, &mut [], block_rows(dim), dim), Effort::Move, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
@@ -236,28 +242,29 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn advance(&mut self, decided: &Move, step: u64) {
-        self.set_centres(&decided.centre);
-        let Self { plan, crew, walls, population, scratch, centres, .. } = self;
+        self.set_centres(decided);
+        let Self { plan, crew, walls, population, scratch, centres, factor, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
         let ahead = self.ahead.as_deref();
         let effort = if ahead.is_some_and(Ahead::end) { Effort::Sum } else { Effort::Move };
         let Population { ensemble, kept, batches, .. } = population;
-        let everyone = |rows, points| {
-            let columns = Columns { rows, energies: &mut [], points, values: &mut [] };
-            Blocks::of(columns, &mut [], tile_rows(dim), dim)
+        let everyone = |rows, points, more| {
+            Blocks::of(Columns { rows, points, more, ..Columns::default() }, &mut [], tile_rows(dim), dim)
         };
         match batches {
             Some(batches) if config.update == Update::Partial => {
                 let kick = decided.kick;
-                let unkicked = Move { kick: None, centre: Vec::new(), ..*decided };
-                let motion = Motion::new(&unkicked, config, dim, centres, walls.as_ref());
+                let unkicked = Move { kick: None, centre: Vec::new(), factor: Vec::new(), ..*decided };
+                let motion = Motion::new(&unkicked, config, dim, (centres, factor), walls.as_ref());
                 for particle in batches.current().iter().map(|&particle| particle as usize) {
-                    let row = &mut ensemble.positions_mut()[particle * dim..][..dim];
-                    let point = if kept.points.is_empty() { &[] } else { &kept.points[particle * dim..][..dim] };
-                    T::advance(&motion, particle, row, point, scratch);
+                    let place = particle * dim..(particle + 1) * dim;
+                    let rows = &mut ensemble.positions_mut()[place.clone()];
+                    let points = kept.points.get_mut(place.clone()).unwrap_or_default();
+                    let more = kept.more.get_mut(place).unwrap_or_default();
+                    T::advance(Advance { motion: &motion, first: particle, rows, kept: points, more, scratch });
                 }
                 if let Some(amplitude) = kick {
-                    let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                    let blocks = everyone(ensemble.positions_mut(), &mut [], &mut []);
                     infallible(crew.each(blocks, Effort::Move, |block, scratch| {
                         T::kick(&motion, T::from_f64(amplitude), block.first, block.rows, scratch);
                         Ok(())
@@ -265,10 +272,11 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
                 }
             }
             _ => {
-                let motion = Motion::new(decided, config, dim, centres, walls.as_ref()).with(ahead);
-                let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                let motion = Motion::new(decided, config, dim, (centres, factor), walls.as_ref()).with(ahead);
+                let blocks = everyone(ensemble.positions_mut(), &mut kept.points, &mut kept.more);
                 infallible(crew.each(blocks, effort, |block, scratch| {
-                    T::advance(&motion, block.first, block.rows, block.points, scratch);
+                    let Blocks { first, rows, points, more, .. } = block;
+                    T::advance(Advance { motion: &motion, first, rows, kept: points, more, scratch });
                     Ok(())
                 }));
             }
@@ -280,6 +288,11 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
             self.reduce(step);
         }
         self.population.gather();
+    }
+
+    fn prepare(&mut self, decided: &mut Move, alpha: f64) {
+        let Self { plan, population, crew, .. } = self;
+        plan.config().method.prepare(Whole { population, crew, alpha, dim: plan.dim() }, decided);
     }
 
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
@@ -323,7 +336,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         }
         let dim = self.plan.dim();
         let mut columns = self.population.columns();
-        let asked = Columns { rows: columns.asked(round).0, energies: &mut [], points: &mut [], values: &mut [] };
+        let asked = Columns { rows: columns.asked(round).0, ..Columns::default() };
         self.crew.each(Blocks::of(asked, &mut [], 1, dim), Effort::Costly, |block, _| {
             answers.ask_single(objective, at, block.first, block.rows)
         })
@@ -367,6 +380,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         to.numbers(ensemble.rows().as_slice());
         to.numbers(energies);
         to.numbers(&kept.points);
+        to.numbers(&kept.more);
         to.numbers(&kept.values);
         to.numbers(&[self.variance]);
         let (round, position) = batches.as_ref().map_or((0, 0), Batches::place);
@@ -385,6 +399,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         from.numbers(population.ensemble.positions_mut())?;
         from.numbers(&mut population.energies)?;
         from.numbers(&mut population.kept.points)?;
+        from.numbers(&mut population.kept.more)?;
         from.numbers(&mut population.kept.values)?;
         let mut variance = [0.0];
         from.numbers(&mut variance)?;

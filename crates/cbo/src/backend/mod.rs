@@ -11,6 +11,7 @@ pub(crate) use ahead::Ahead;
 pub(crate) use cpu::Cpu;
 pub(crate) use isotropic::isotropic;
 pub use kernels::Kernels;
+pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 
 use crate::answers::Answers;
@@ -36,6 +37,9 @@ pub trait Backend<T>: Send + std::fmt::Debug {
 
     /// Makes a move, where the caller evaluates.
     fn advance(&mut self, pending: &Move, step: u64);
+
+    /// Completes a move with what only a look at all particles of the step can tell, for methods that need it.
+    fn prepare(&mut self, decided: &mut Move, alpha: f64);
 
     /// The threads, if there are several.
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>>;

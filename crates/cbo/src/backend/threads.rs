@@ -40,8 +40,9 @@ pub(crate) struct Blocks<'a, T> {
     pub rows: &'a mut [T],
     /// One energy per particle.
     pub energies: &'a mut [T],
-    /// What each particle remembers: a point, and its energy.
+    /// What the method keeps of each particle: a point or another row, a second one, and the energy of a point that is remembered.
     pub points: &'a mut [T],
+    pub more: &'a mut [T],
     pub values: &'a mut [T],
     /// One sum per block.
     pub sums: &'a mut [Partial],
@@ -54,8 +55,8 @@ pub(crate) struct Blocks<'a, T> {
 impl<'a, T> Blocks<'a, T> {
     /// The particles with these columns, in blocks of `block_rows`.
     pub fn of(columns: Columns<'a, T>, sums: &'a mut [Partial], block_rows: usize, dim: usize) -> Self {
-        let Columns { rows, energies, points, values } = columns;
-        Self { first: 0, rows, energies, points, values, sums, block_rows, dim }
+        let Columns { rows, energies, points, more, values } = columns;
+        Self { first: 0, rows, energies, points, more, values, sums, block_rows, dim }
     }
 
     /// The points of a round of evaluations, and the place of their energies.
@@ -73,20 +74,22 @@ impl<'a, T> Blocks<'a, T> {
         }
         let particles = blocks * self.block_rows;
         let Self { first, block_rows, dim, .. } = self;
-        let (rows, more_rows) = cut(self.rows, particles * dim);
-        let (energies, more_energies) = cut(self.energies, particles);
-        let (points, more_points) = cut(self.points, particles * dim);
-        let (values, more_values) = cut(self.values, particles);
-        let (sums, more_sums) = cut(self.sums, blocks);
+        let (rows, later_rows) = cut(self.rows, particles * dim);
+        let (energies, later_energies) = cut(self.energies, particles);
+        let (points, later_points) = cut(self.points, particles * dim);
+        let (more, later_more) = cut(self.more, particles * dim);
+        let (values, later_values) = cut(self.values, particles);
+        let (sums, later_sums) = cut(self.sums, blocks);
         (
-            Self { first, rows, energies, points, values, sums, block_rows, dim },
+            Self { first, rows, energies, points, more, values, sums, block_rows, dim },
             Self {
                 first: first + particles,
-                rows: more_rows,
-                energies: more_energies,
-                points: more_points,
-                values: more_values,
-                sums: more_sums,
+                rows: later_rows,
+                energies: later_energies,
+                points: later_points,
+                more: later_more,
+                values: later_values,
+                sums: later_sums,
                 block_rows,
                 dim,
             },

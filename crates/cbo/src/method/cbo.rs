@@ -24,11 +24,13 @@ pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         centre,
         keep,
         noise: match config.scheme {
-            Scheme::EulerMaruyama => amplitude,
-            Scheme::DriftFirst => amplitude * keep,
+            // Noise that is truncated looks at the distance itself.
+            Scheme::DriftFirst if config.truncation().is_none() => amplitude * keep,
+            _ => amplitude,
         },
         kick: at.kicked.then_some(amplitude),
         pull: None,
+        factor: old.factor,
     }
 }
 

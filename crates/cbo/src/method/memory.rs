@@ -13,6 +13,9 @@ use crate::backend::{fill, settle, tile_rows};
 use crate::config::{CboConfig, ConfigError};
 use crate::simd::{Kernel, Scalar, Vector};
 
+/// Settings of the dynamics that it does not have.
+pub(super) const WITHOUT: &[&str] = &["truncation"];
+
 /// How particles remember and return.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
@@ -145,7 +148,7 @@ impl<T: Scalar> Kernel<T> for Step<'_, '_, T> {
 /// Moves a tile at a time.
 #[inline(always)]
 fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
-    let Advance { motion, first, rows, kept, scratch } = work;
+    let Advance { motion, first, rows, kept, scratch, .. } = work;
     let dim = motion.dim;
     let per_tile = tile_rows(dim);
     let tiles = rows.chunks_mut(per_tile * dim).zip(kept.chunks(per_tile * dim));

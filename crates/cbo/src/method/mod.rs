@@ -5,14 +5,16 @@
 
 mod cbo;
 mod memory;
+mod truncated;
 
 pub use memory::Memory;
 
 use crate::auto::Auto;
-use crate::backend::{Ahead, Scratch};
+use crate::backend::{Ahead, Crew, Scratch};
 use crate::bounds::Walls;
 use crate::config::{CboConfig, ConfigError};
 use crate::noise::{Noise, Stream};
+use crate::population::{Keeps, Population};
 use crate::simd::{self, Scalar};
 
 /// The dynamics of the particles.
@@ -73,6 +75,8 @@ pub struct Move {
     pub kick: Option<f64>,
     /// Towards the point that a particle remembers: lambda dt and sigma sqrt(dt) of that pull.
     pub pull: Option<(f64, f64)>,
+    /// A matrix that turns normals into noise, row by row, if the noise has a shape.
+    pub factor: Vec<f64>,
 }
 
 /// What a method is asked.
@@ -91,9 +95,40 @@ impl Method {
         matches!(self, Self::Auto(_))
     }
 
+    /// The settings that suit it, where a user says nothing else: [`CboConfig::of`].
+    pub(crate) fn suit(&self, _config: &mut CboConfig) {
+        match self {
+            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+        }
+    }
+
+    /// Whether it has a setting of the dynamics.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        match self {
+            Self::Cbo => true,
+            Self::Memory(_) => !memory::WITHOUT.contains(&field),
+            Self::Auto(_) => false,
+        }
+    }
+
+    /// What it keeps of each particle besides the position.
+    pub(crate) fn keeps(&self) -> Keeps {
+        match self {
+            Self::Cbo | Self::Auto(_) => Keeps::default(),
+            Self::Memory(_) => Keeps { rows: 1, remembered: true },
+        }
+    }
+
     /// Whether each particle remembers a point and its energy. The consensus is then one of the remembered points.
     pub(crate) fn remembers(&self) -> bool {
-        matches!(self, Self::Memory(_))
+        self.keeps().remembered
+    }
+
+    /// Makes the initial positions what the method needs, and what it keeps beside them.
+    pub(crate) fn start<T: Scalar>(&self, _config: &CboConfig, _population: &mut Population<T>) {
+        match self {
+            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+        }
     }
 
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
@@ -128,6 +163,13 @@ impl Method {
             Self::Memory(memory) => memory.decide(config, at, decided),
         }
     }
+
+    /// Completes the move with what only a look at all particles of the step can tell.
+    pub(crate) fn prepare<T: Scalar>(&self, _whole: Whole<'_, T>, _decided: &mut Move) {
+        match self {
+            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+        }
+    }
 }
 
 /// What a move is decided from.
@@ -137,6 +179,14 @@ pub(crate) struct Decision<'a> {
     pub consensus: &'a [f64],
     pub sigma: f64,
     pub kicked: bool,
+}
+
+/// All particles of a step with their energies, and threads to look at them.
+pub(crate) struct Whole<'a, T> {
+    pub population: &'a mut Population<T>,
+    pub crew: &'a Crew<T>,
+    pub alpha: f64,
+    pub dim: usize,
 }
 
 /// A block of particles whose energies are known, and what is remembered of them.
@@ -155,6 +205,8 @@ pub struct Motion<'a, T> {
     method: &'a Method,
     /// The consensus point, repeated for a few rows.
     pub(crate) centres: &'a [T],
+    /// The matrix of the noise, if it has one.
+    factor: &'a [T],
     pub(crate) dim: usize,
     pub(crate) keep: T,
     pub(crate) noise: T,
@@ -163,6 +215,8 @@ pub struct Motion<'a, T> {
     pull: (T, T),
     diffusion: Diffusion,
     scheme: Scheme,
+    /// The longest distance that noise grows with.
+    truncation: Option<T>,
     pub(crate) walls: Option<&'a Walls<T>>,
     /// Whether positions may come so near to zero that they are better zero.
     pub(crate) vanishing: bool,
@@ -175,18 +229,19 @@ pub struct Motion<'a, T> {
 }
 
 impl<'a, T: Scalar> Motion<'a, T> {
-    /// `centres` is the centre of the move, once for each of a few rows.
+    /// `centres` is the centre of the move, once for each of a few rows; `factor` its matrix.
     pub(crate) fn new(
         decided: &Move,
         config: &'a CboConfig,
         dim: usize,
-        centres: &'a [T],
+        (centres, factor): (&'a [T], &'a [T]),
         walls: Option<&'a Walls<T>>,
     ) -> Self {
         let (drift, noise) = decided.pull.unwrap_or_default();
         Self {
             method: &config.method,
             centres,
+            factor,
             dim,
             keep: T::from_f64(decided.keep),
             noise: T::from_f64(decided.noise),
@@ -194,6 +249,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
             pull: (T::from_f64(drift), T::from_f64(noise)),
             diffusion: config.diffusion,
             scheme: config.scheme,
+            truncation: config.truncation().map(T::from_f64),
             walls,
             // Where a centre is not zero, positions that approach it stay numbers of its size.
             vanishing: centres[..dim].contains(&T::default()),
@@ -211,13 +267,15 @@ impl<'a, T: Scalar> Motion<'a, T> {
     }
 }
 
-/// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
-pub(crate) struct Advance<'a, 'm, T> {
-    pub motion: &'a Motion<'m, T>,
-    pub first: usize,
-    pub rows: &'a mut [T],
-    pub kept: &'a [T],
-    pub scratch: &'a mut Scratch<T>,
+/// Moves the particles `first ..`, whose positions are `rows`.
+pub struct Advance<'a, 'm, T> {
+    pub(crate) motion: &'a Motion<'m, T>,
+    pub(crate) first: usize,
+    pub(crate) rows: &'a mut [T],
+    /// What the method keeps of them: a point or another row for each, and a second one.
+    pub(crate) kept: &'a mut [T],
+    pub(crate) more: &'a mut [T],
+    pub(crate) scratch: &'a mut Scratch<T>,
 }
 
 impl<T: Scalar> Advance<'_, '_, T> {
@@ -225,6 +283,7 @@ impl<T: Scalar> Advance<'_, '_, T> {
     #[inline(always)]
     pub(crate) fn run(self) {
         match self.motion.method {
+            Method::Cbo | Method::Auto(_) if self.motion.truncation.is_some() => simd::run(truncated::Step(self)),
             Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
         }
