@@ -61,7 +61,7 @@ def minimize(
 
     By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by
     itself when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_,
-    sigma, alpha, dt, diffusion, scheme, update, kick, freeze, epoch_steps, reduction, steps, time,
+    sigma, alpha, dt, diffusion, scheme, truncation, update, kick, freeze, epoch_steps, reduction, steps, time,
     diameter``, or a point for each particle as `x0`), it is ``"cbo"``: particles that agree on where the
     global minimum is. The result's ``method`` says which it was.
 
@@ -110,7 +110,7 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch,
+        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, init, batch,
         update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 

@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     diffusion: Literal["anisotropic", "isotropic"]
     """Kind of noise."""
     scheme: Literal["euler-maruyama", "drift-first"]
+    truncation: float | None
     """Time discretisation."""
     init: str
     """Where particles start, if x0 does not say it: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``."""

@@ -10,10 +10,10 @@ use cbo_lab::theory::stability::{contracting_sigmas, log_factor};
 /// Between the bound of the mean square and this one single particles travel far while the swarm contracts: many good settings,
 /// the default among them, lie there, and are nothing to warn of. `cbo theory` tells on which side of both a setting is.
 ///
-/// Only for plain consensus-based optimization: nothing of the kind is known of the others.
+/// Only for plain consensus-based optimization: nothing of the kind is known of the others, and truncated noise takes nobody far away.
 pub fn warning(plan: &Plan) -> Option<String> {
     let (config, dim) = (plan.config(), plan.dim());
-    if config.method != Method::Cbo {
+    if config.method != Method::Cbo || config.truncation.is_some() {
         return None;
     }
     let (lambda, dt, drift) = (plain(config.lambda), plain(config.dt), config.lambda * config.dt);

@@ -1,6 +1,7 @@
 //! A function on SIMD lanes: eight (or sixteen) points at a time, one in each lane.
 
 use crate::function::Function;
+use crate::gradient::gradient;
 use crate::transform::{Tables, Transform};
 use cbo::simd::{self, InstructionSet, Kernel, Vector};
 use cbo::{Rows, Scalar};
@@ -24,6 +25,7 @@ pub trait Evaluate: Send + Sync {
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>>;
     fn nearest_minimiser(&self, x: &[f64]) -> Vec<f64>;
     fn value(&self, x: &[f64]) -> f64;
+    fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64;
     fn energies_f64(&self, batch: Batch<'_, f64>);
     fn energies_f32(&self, batch: Batch<'_, f32>);
 }
@@ -40,6 +42,9 @@ impl<F: Function> Evaluate for F {
     }
     fn value(&self, x: &[f64]) -> f64 {
         Function::value(self, x)
+    }
+    fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64 {
+        gradient(self, x, out)
     }
     fn energies_f64(&self, batch: Batch<'_, f64>) {
         run(batch.set, Lanes { function: self, batch });

@@ -27,6 +27,7 @@ mod builder;
 mod error;
 mod function;
 pub mod functions;
+mod gradient;
 mod lanes;
 #[cfg(feature = "mnist")]
 pub mod mnist;

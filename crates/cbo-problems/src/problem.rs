@@ -108,11 +108,45 @@ impl Problem {
         assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
         let moved = self.transform.as_ref().map(|t| t.original_of(x));
         let y = moved.as_deref().unwrap_or(x);
-        let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
-        if self.confined() && y.iter().zip(&self.domain).any(outside) {
+        if self.is_outside(y) {
             return f64::INFINITY;
         }
         self.function.value(y)
+    }
+
+    /// Writes the gradient at one point to `out`, and returns the value: both by plain double-precision arithmetic, exact up to rounding.
+    /// Where the function has a kink or a cusp the slope is that of one side, or zero; outside the domain of a confined function it is zero.
+    ///
+    /// ```
+    /// let sphere = cbo_problems::Problem::named("sphere", 2)?;
+    /// let mut slope = [0.0; 2];
+    /// assert_eq!((sphere.gradient(&[3.0, 4.0], &mut slope), slope), (25.0, [6.0, 8.0]));
+    /// # Ok::<(), cbo_problems::ProblemError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `x` and `out` do not have [`dim`](Self::dim) coordinates.
+    pub fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64 {
+        assert!(x.len() == self.dim && out.len() == self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let moved = self.transform.as_ref().map(|t| t.original_of(x));
+        let y = moved.as_deref().unwrap_or(x);
+        if self.is_outside(y) {
+            out.fill(0.0);
+            return f64::INFINITY;
+        }
+        let value = self.function.gradient(y, out);
+        out.iter_mut().filter(|slope| !slope.is_finite()).for_each(|slope| *slope = 0.0);
+        // g(x) = f(x0 + Q (x - x1)) has the gradient Q^T grad f.
+        if let Some(rotation) = self.rotation() {
+            out.copy_from_slice(&rotation.apply_inverse(out));
+        }
+        value
+    }
+
+    /// Whether a point of the original function lies outside its domain, and that matters.
+    fn is_outside(&self, y: &[f64]) -> bool {
+        let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
+        self.confined() && y.iter().zip(&self.domain).any(outside)
     }
 
     /// The distance to the nearest minimiser, in the maximum norm.
@@ -174,6 +208,20 @@ impl<T: Precision> Objective<T> for Problem {
             return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
         }
         self.evaluate(None, rows, out);
+        Ok(())
+    }
+
+    fn has_gradients(&self) -> bool {
+        true
+    }
+
+    fn gradients(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        let (mut x, mut slope) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        for (row, out) in rows.iter().zip(out.chunks_exact_mut(self.dim)) {
+            x.iter_mut().zip(row).for_each(|(x, v)| *x = v.to_f64());
+            self.gradient(&x, &mut slope);
+            out.iter_mut().zip(&slope).for_each(|(out, s)| *out = T::from_f64(*s));
+        }
         Ok(())
     }
 }

@@ -3,10 +3,10 @@
 use crate::answers::{Answers, Known, Limits};
 use crate::auto;
 use crate::config::{Plan, Settings};
-use crate::objective::{Grouping, Rows};
+use crate::objective::Rows;
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::{Process, Run, tell, tell_midway};
+use crate::run::{Nature, Process, Run, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -41,7 +41,7 @@ impl<T: Scalar> AskTell<T> {
         let mut run: Box<dyn Process<T>> = if plan.config().method.is_auto() {
             Box::new(auto::Run::begin(&plan, false)?)
         } else {
-            Box::new(Run::begin(&plan, Grouping::Together, false)?)
+            Box::new(Run::begin(&plan, Nature::elsewhere())?)
         };
         run.settle();
         Ok(Self { run, asked: false, told: false, stopped: None })
@@ -212,7 +212,7 @@ impl<T: Scalar> AskTell<T> {
             let (run, told) = auto::Run::load(&plan, false, bytes)?;
             (Box::new(run), told)
         } else {
-            let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
+            let (run, told) = Run::load(&plan, Nature::elsewhere(), bytes)?;
             (Box::new(run), told)
         };
         let stopped = if told { tell(&*run, &mut ()) } else { None };

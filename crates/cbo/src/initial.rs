@@ -71,6 +71,23 @@ pub enum InitialLaw {
 }
 
 impl InitialLaw {
+    /// The standard deviation of each of `dim` coordinates.
+    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { variance, .. } => (0..dim).map(|k| variance.get(k).sqrt()).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| (high.get(k) - low.get(k)) / 12f64.sqrt()).collect(),
+            Self::Points(points) => {
+                let count = (points.len() / dim).max(1) as f64;
+                let column = |k: usize| points.iter().skip(k).step_by(dim);
+                let deviation = |k: usize| {
+                    let mean = column(k).sum::<f64>() / count;
+                    (column(k).map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt()
+                };
+                (0..dim).map(deviation).collect()
+            }
+        }
+    }
+
     /// The uniform law on `bounds`.
     pub fn uniform(bounds: &[(f64, f64)]) -> Self {
         Self::Uniform {

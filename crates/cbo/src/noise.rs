@@ -45,6 +45,8 @@ pub enum Stream {
     Memory = 6,
     /// Everything random in the tuning-free solver.
     Auto = 7,
+    /// The diffusion along the gradient.
+    Gradient = 8,
 }
 
 /// One call of Philox4x32-10: four random words from a counter and a key.

@@ -128,6 +128,18 @@ pub trait Objective<T: Scalar>: Sync {
         Ok(())
     }
 
+    /// Whether there are [gradients](Self::gradients). Methods with a drift along the gradient take differences of energies where there
+    /// are none.
+    fn has_gradients(&self) -> bool {
+        false
+    }
+
+    /// Writes the gradient of the energy of row i to row i of `out`, which is as long as all rows together. A number that is not finite
+    /// is no slope.
+    fn gradients(&self, _at: StepContext, _rows: Rows<'_, T>, _out: &mut [T]) -> Result<(), EvalError> {
+        Err(EvalError::new("this objective has no gradients"))
+    }
+
     /// How many rows to hand over in one call.
     fn grouping(&self) -> Grouping {
         Grouping::Blocks
@@ -148,6 +160,12 @@ impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
     }
     fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
         (**self).energies_one_by_one(at, rows, answers)
+    }
+    fn has_gradients(&self) -> bool {
+        (**self).has_gradients()
+    }
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        (**self).gradients(at, rows, out)
     }
     fn grouping(&self) -> Grouping {
         (**self).grouping()

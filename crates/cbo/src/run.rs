@@ -9,7 +9,7 @@ pub(crate) use process::{Process, tell, tell_midway};
 pub use saved::forget_best;
 
 use crate::answers::{Answers, Known, Limits, reaches};
-use crate::backend::Backend;
+use crate::backend::{Backend, Differences};
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
@@ -21,6 +21,41 @@ use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::Stopwatch;
 use std::sync::Arc;
+
+/// What a run must know of its objective before it asks for anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nature {
+    pub grouping: Grouping,
+    /// Whether energies depend on the data batch.
+    pub stochastic: bool,
+    pub gradients: Gradients,
+}
+
+/// Where gradients come from, if a method needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gradients {
+    /// The objective has them.
+    Given,
+    /// Differences of its energies.
+    Differences,
+    /// The caller evaluates, and gives energies alone.
+    Nowhere,
+}
+
+impl Nature {
+    pub fn of<T: Scalar>(objective: &impl Objective<T>) -> Self {
+        Self {
+            grouping: objective.grouping(),
+            stochastic: objective.is_stochastic(),
+            gradients: if objective.has_gradients() { Gradients::Given } else { Gradients::Differences },
+        }
+    }
+
+    /// Of an objective that the caller evaluates.
+    pub fn elsewhere() -> Self {
+        Self { grouping: Grouping::Together, stochastic: false, gradients: Gradients::Nowhere }
+    }
+}
 
 /// What the particles agreed on in a step.
 #[derive(Debug)]
@@ -66,21 +101,26 @@ pub(crate) struct Run<T> {
     midway: Option<Midway<T>>,
     /// Memory for the energies of a round.
     spare: Known<T>,
-    /// Whether energies depend on the data batch.
-    stochastic: bool,
+    nature: Nature,
     clock: Stopwatch,
 }
 
 impl<T: Scalar> Run<T> {
     /// A run at time 0, nothing evaluated.
-    pub fn begin(plan: &Plan, grouping: Grouping, stochastic: bool) -> Result<Self, SolveError> {
+    pub fn begin(plan: &Plan, nature: Nature) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
-        if stochastic && config.method.remembers() {
-            let remedy = "remembered energies are worth nothing where the data change; use method cbo".into();
-            return Err(crate::ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
+        let refuse = |remedy: &str| {
+            let (value, remedy) = (config.method.to_string(), remedy.into());
+            Err(crate::ConfigError { field: "method", value, remedy }.into())
+        };
+        if nature.stochastic && config.method.remembers() {
+            return refuse("remembered energies are worth nothing where the data change; use method cbo");
         }
-        let backend = T::on_cpu(plan, grouping)?;
+        if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
+            return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
+        }
+        let backend = T::on_cpu(plan, nature.grouping)?;
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
@@ -93,7 +133,7 @@ impl<T: Scalar> Run<T> {
             round: 0,
             midway: None,
             spare: Known::default(),
-            stochastic,
+            nature,
             clock,
         })
     }
@@ -114,8 +154,25 @@ impl<T: Scalar> Run<T> {
         let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
         self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
         self.made = pending.or(self.made.take());
-        self.ledger.evaluations += self.evaluations_of(step);
-        Ok(None)
+        self.ledger.evaluations += self.evaluations_of(step) - self.differences();
+        self.differentiate(objective).map(|()| None)
+    }
+
+    /// The gradients at the positions, if the method needs them.
+    fn differentiate(&mut self, objective: &dyn Objective<T>) -> Result<(), SolveError> {
+        if self.plan.config().method.has_gradient() {
+            let at = self.context();
+            let outcome = self.backend.differentiate(at, objective);
+            outcome.map_err(|source| SolveError::Evaluation { step: at.step, source })?;
+            self.ledger.evaluations += self.differences();
+        }
+        Ok(())
+    }
+
+    /// Evaluations that these take in a step.
+    fn differences(&self) -> u64 {
+        let needed = self.plan.config().method.has_gradient() && self.nature.gradients == Gradients::Differences;
+        if needed { Differences::evaluations(self.backend.count(), self.plan.dim()) } else { 0 }
     }
 
     fn make_move(&mut self) {
@@ -139,7 +196,7 @@ impl<T: Scalar> Run<T> {
             let last = self.take(known.energies());
             self.spare = known;
             if last {
-                return Ok(None);
+                return self.differentiate(objective).map(|()| None);
             }
         }
     }
@@ -180,13 +237,13 @@ impl<T: Scalar> Run<T> {
 
     /// Evaluations that a step takes.
     fn evaluations_of(&self, step: u64) -> u64 {
-        (self.backend.count() * self.plan.config().method.rounds(step)) as u64
+        (self.backend.count() * self.plan.config().method.rounds(step)) as u64 + self.differences()
     }
 
     /// Counts energies of a round of a step that is left half evaluated.
     fn count(&self, ledger: &mut Ledger<T>, round: usize, energies: impl Iterator<Item = (usize, T)>) {
         let batch = self.context().data_batch;
-        let anew = self.stochastic && batch != ledger.best_batch;
+        let anew = self.nature.stochastic && batch != ledger.best_batch;
         if let Some((row, value)) = ledger.count(energies).filter(|(_, value)| *value < ledger.best.value || anew) {
             ledger.improve(self.backend.row(round, row), value, batch);
         }
@@ -320,7 +377,7 @@ impl<T: Scalar> Process<T> for Run<T> {
         (self.agreed.least, self.agreed.effective_sample_size) = (total.least, total.effective_sample_size());
         let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
         // Energies of different data are not comparable: a new data batch starts again.
-        let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
+        let anew = self.nature.stochastic && at.data_batch != self.ledger.best_batch;
         if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) {
             let x = self.backend.row(place.0, place.1);
             self.ledger.improve(x, self.agreed.least, at.data_batch);

@@ -334,15 +334,17 @@ impl FromStr for Memory {
             let Some((name, value)) = setting.split_once('=') else {
                 return refuse(format!("`{}` needs a number, as in drift=0.5", setting.trim()));
             };
-            let place = match name.trim() {
+            let place = match name.trim().replace('_', "-").as_str() {
                 "drift" => &mut memory.drift,
                 "noise" => &mut memory.noise,
                 "beta" => &mut memory.beta,
                 "kappa" => memory.kappa.insert(0.0),
                 "theta" => &mut memory.theta,
+                "gradient" => &mut memory.gradient,
+                "gradient-noise" => &mut memory.gradient_noise,
                 other => {
                     return refuse(format!(
-                        "`{other}` is not a setting of memory; it has drift, noise, beta, kappa, theta"
+                        "`{other}` is not a setting of memory; it has drift, noise, beta, kappa, theta, gradient, gradient-noise"
                     ));
                 }
             };
@@ -362,6 +364,8 @@ impl Display for Memory {
             ("beta", self.beta, self.beta != usual.beta),
             ("kappa", self.kappa.unwrap_or_default(), self.kappa.is_some()),
             ("theta", self.theta, self.theta != usual.theta),
+            ("gradient", self.gradient, self.gradient != usual.gradient),
+            ("gradient-noise", self.gradient_noise, self.gradient_noise != usual.gradient_noise),
         ];
         let written = settings.into_iter().filter(|(.., unusual)| *unusual);
         f.pad(&written.map(|(name, value, _)| format!("{name}={value:?}")).collect::<Vec<_>>().join(","))

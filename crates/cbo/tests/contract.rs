@@ -57,7 +57,14 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(5), ..base.clone() },
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { diffusion: cbo::Diffusion::Isotropic, bounds: Some(vec![(-3.0, 3.0); 11]), ..base.clone() },
+        CboConfig { truncation: Some(0.5), ..base.clone() },
+        CboConfig { truncation: Some(0.5), diffusion: cbo::Diffusion::Isotropic, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig {
+            method: Method::Memory(Memory { gradient: 0.1, gradient_noise: 0.1, ..Memory::default() }),
+            steps: Some(3),
+            ..base.clone()
+        },
         CboConfig {
             method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }),
             batch: Some(401),

@@ -16,3 +16,4 @@ mod noise;
 mod simd;
 mod state;
 mod stops;
+mod truncated;

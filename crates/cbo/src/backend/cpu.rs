@@ -2,6 +2,7 @@
 
 use super::Backend;
 use super::ahead::Ahead;
+use super::differences::Differences;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
 use crate::answers::Answers;
@@ -340,6 +341,25 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.crew.each(Blocks::of(asked, &mut [], 1, dim), Effort::Costly, |block, _| {
             answers.ask_single(objective, at, block.first, block.rows)
         })
+    }
+
+    fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
+        let (dim, grouping) = (self.plan.dim(), objective.grouping());
+        let Columns { rows, more, .. } = self.population.columns();
+        let differences = (!objective.has_gradients()).then(|| Differences::of(&self.plan.config().init, dim));
+        let gradients = |rows: &[T], out: &mut [T]| match &differences {
+            Some(differences) => differences.gradients(at, objective, rows, out),
+            None => objective.gradients(at, Rows::new(rows, dim), out),
+        };
+        if grouping == Grouping::Together {
+            return gradients(rows, more);
+        }
+        let (block, effort) = match grouping {
+            Grouping::Single => (1, Effort::Costly),
+            _ => (block_rows(dim), Effort::Move),
+        };
+        let blocks = Blocks::of(Columns { rows, more, ..Columns::default() }, &mut [], block, dim);
+        self.crew.each(blocks, effort, |block, _| gradients(block.rows, block.more).map_err(|e| e.after(block.first)))
     }
 
     fn sums(&mut self) -> &mut [Partial] {

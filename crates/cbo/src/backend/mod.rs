@@ -2,6 +2,7 @@
 
 mod ahead;
 mod cpu;
+mod differences;
 mod isotropic;
 mod kernels;
 mod threads;
@@ -9,6 +10,7 @@ mod tiles;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use cpu::Cpu;
+pub(crate) use differences::Differences;
 pub(crate) use isotropic::isotropic;
 pub use kernels::Kernels;
 pub(crate) use threads::Crew;
@@ -62,6 +64,9 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         objective: &dyn Objective<T>,
         answers: &Answers<T>,
     ) -> Result<(), EvalError>;
+
+    /// Keeps the gradients at the positions, for a method that needs them.
+    fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError>;
 
     /// The sums of the blocks.
     fn sums(&mut self) -> &mut [Partial];

@@ -30,6 +30,7 @@ pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         },
         kick: at.kicked.then_some(amplitude),
         pull: None,
+        slope: None,
         factor: old.factor,
     }
 }

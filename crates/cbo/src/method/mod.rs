@@ -75,6 +75,8 @@ pub struct Move {
     pub kick: Option<f64>,
     /// Towards the point that a particle remembers: lambda dt and sigma sqrt(dt) of that pull.
     pub pull: Option<(f64, f64)>,
+    /// Down the gradient: its drift times dt, and its noise times sqrt(dt).
+    pub slope: Option<(f64, f64)>,
     /// A matrix that turns normals into noise, row by row, if the noise has a shape.
     pub factor: Vec<f64>,
 }
@@ -85,7 +87,7 @@ impl Method {
     pub(crate) fn check(&self, config: &CboConfig, dim: usize) -> Result<(), ConfigError> {
         match self {
             Self::Cbo => Ok(()),
-            Self::Memory(memory) => memory.check(config.dt),
+            Self::Memory(memory) => memory.check(config),
             Self::Auto(auto) => auto.check(config, dim),
         }
     }
@@ -115,8 +117,16 @@ impl Method {
     pub(crate) fn keeps(&self) -> Keeps {
         match self {
             Self::Cbo | Self::Auto(_) => Keeps::default(),
-            Self::Memory(_) => Keeps { rows: 1, remembered: true },
+            Self::Memory(memory) => match (memory.remembers(), memory.has_gradient()) {
+                (false, false) => Keeps::default(),
+                (remembered, gradient) => Keeps { rows: 1 + usize::from(gradient), remembered },
+            },
         }
+    }
+
+    /// Whether it needs the gradients at all positions of a step: the second row that is kept.
+    pub(crate) fn has_gradient(&self) -> bool {
+        matches!(self, Self::Memory(memory) if memory.has_gradient())
     }
 
     /// Whether each particle remembers a point and its energy. The consensus is then one of the remembered points.
@@ -143,7 +153,13 @@ impl Method {
     pub(crate) fn noises(&self) -> usize {
         match self {
             Self::Cbo | Self::Auto(_) => 1,
-            Self::Memory(_) => 2,
+            Self::Memory(memory) => {
+                if memory.is_plain() {
+                    1
+                } else {
+                    2
+                }
+            }
         }
     }
 
@@ -213,6 +229,8 @@ pub struct Motion<'a, T> {
     pub(crate) kick: Option<T>,
     /// Drift and noise towards what a particle remembers.
     pull: (T, T),
+    /// Drift and noise along the gradient.
+    slope: Option<(T, T)>,
     diffusion: Diffusion,
     scheme: Scheme,
     /// The longest distance that noise grows with.
@@ -223,6 +241,7 @@ pub struct Motion<'a, T> {
     diffusion_noise: Noise,
     pub(crate) kick_noise: Noise,
     memory_noise: Noise,
+    gradient_noise: Noise,
     step: u64,
     /// Where normals may have been drawn already.
     ahead: Option<&'a Ahead<T>>,
@@ -247,6 +266,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
             noise: T::from_f64(decided.noise),
             kick: decided.kick.map(T::from_f64),
             pull: (T::from_f64(drift), T::from_f64(noise)),
+            slope: decided.slope.map(|(drift, noise)| (T::from_f64(drift), T::from_f64(noise))),
             diffusion: config.diffusion,
             scheme: config.scheme,
             truncation: config.truncation().map(T::from_f64),
@@ -256,6 +276,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
             diffusion_noise: Noise::new(config.seed, Stream::Diffusion, decided.step),
             kick_noise: Noise::new(config.seed, Stream::Kick, decided.step),
             memory_noise: Noise::new(config.seed, Stream::Memory, decided.step),
+            gradient_noise: Noise::new(config.seed, Stream::Gradient, decided.step),
             step: decided.step,
             ahead: None,
         }
@@ -285,6 +306,7 @@ impl<T: Scalar> Advance<'_, '_, T> {
         match self.motion.method {
             Method::Cbo | Method::Auto(_) if self.motion.truncation.is_some() => simd::run(truncated::Step(self)),
             Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
+            Method::Memory(memory) if memory.is_plain() => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
         }
     }

@@ -1,9 +1,8 @@
 //! A run as bytes, and back.
 
-use super::Run;
+use super::{Nature, Run};
 use crate::config::Plan;
 use crate::method::Move;
-use crate::objective::Grouping;
 use crate::run::Process;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Stopwatch, Writer};
@@ -15,7 +14,7 @@ pub fn forget_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, Stat
     if method.is_auto() || method.remembers() {
         return Err(StateError::differs("method", method, "cbo"));
     }
-    let (mut run, told) = Run::<T>::load(plan, Grouping::Blocks, false, state)?;
+    let (mut run, told) = Run::<T>::load(plan, Nature::elsewhere(), state)?;
     (run.ledger.best.value, run.ledger.improved) = (f64::INFINITY, run.ledger.step);
     Ok(run.to_bytes(told, run.clock.seconds()))
 }
@@ -44,10 +43,10 @@ impl<T: Scalar> Run<T> {
     }
 
     /// The run whose state was saved, and whether the energies of its step are told.
-    pub fn load(plan: &Plan, grouping: Grouping, stochastic: bool, bytes: &[u8]) -> Result<(Self, bool), StateError> {
+    pub fn load(plan: &Plan, nature: Nature, bytes: &[u8]) -> Result<(Self, bool), StateError> {
         let mut from = Reader::begin::<T>(plan, bytes)?;
         let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
-        let mut run = Self::begin(plan, grouping, stochastic)?;
+        let mut run = Self::begin(plan, nature)?;
         run.round = from.count()?;
         let mut numbers = [0.0; 5];
         from.numbers(&mut numbers)?;
