@@ -7,6 +7,7 @@ pub mod bench;
 pub mod certify;
 pub mod config_file;
 pub mod error;
+pub mod experiment;
 pub mod files;
 pub mod film;
 pub mod flags;
@@ -27,6 +28,7 @@ pub mod resume;
 pub mod runs;
 pub mod settings;
 pub mod setup;
+pub mod sheet;
 pub mod shell;
 pub mod stability;
 pub mod success;
@@ -51,6 +53,7 @@ Examples:
   cbo list
   cbo bench
   cbo paper all --quick --out figures
+  cbo experiment phase --quick --out experiments
   cbo theory rastrigin --dim 4
   cbo meanfield --quick
   cbo mnist fetch
@@ -86,6 +89,8 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// Draw the figures of the paper, with measured and expected numbers
     Paper(paper::PaperArgs),
+    /// Repeat experiments of the method's authors: success over settings, compressed sensing, paths
+    Experiment(experiment::ExperimentArgs),
     /// Show what the theorem says about your settings: its constants, and advice in words
     Theory(theory::TheoryArgs),
     /// Solve the mean-field equation and compare the particles with it
@@ -126,6 +131,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::List(args) => list::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Paper(args) => paper::run(&args),
+            Command::Experiment(args) => experiment::run(&args),
             Command::Theory(args) => theory::run(&args),
             Command::Meanfield(args) => meanfield::run(&args),
             Command::Mnist(args) => mnist::run(&args),

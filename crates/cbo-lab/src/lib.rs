@@ -35,6 +35,7 @@
 //! ```
 
 pub mod certificate;
+pub mod experiments;
 pub mod figures;
 pub mod frozen;
 pub mod meanfield;

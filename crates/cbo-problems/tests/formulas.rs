@@ -27,6 +27,10 @@ fn plain(name: &str, x: &[f64]) -> f64 {
             term(1.5, 1) + term(2.25, 2) + term(2.625, 3)
         }
         "bukin-6" => 100.0 * (b - 0.01 * a * a).abs().sqrt() + 0.01 * (a + 10.0).abs(),
+        "canyon" => {
+            let ripples = 0.5 * (1.0 - (6.0 * PI * a).cos()) + 0.5 * (1.0 - (6.0 * PI * b).cos());
+            a * a / 10.0 + (b - a * a / 8.0).powi(2) + ripples
+        }
         "cross-in-tray" => {
             let inner = (a.sin() * b.sin() * (100.0 - radius / PI).abs().exp()).abs();
             -0.0001 * (inner + 1.0).powf(0.1)

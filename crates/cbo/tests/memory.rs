@@ -313,7 +313,7 @@ fn wrong_settings_are_refused_by_name() {
         (Memory { beta: -1.0, ..usual }, "beta must be positive; inf keeps the better point"),
         (Memory { beta: 0.0, ..usual }, "beta = 0 remembers nothing to return to, so drift and noise must be 0"),
         (Memory { gradient: f64::INFINITY, ..usual }, "gradient must be zero or a positive finite number"),
-        (Memory { theta: 0.5, ..usual }, "kappa and theta need a finite beta"),
+        (Memory { theta: 0.5, ..usual }, "kappa and theta need a beta between"),
         (Memory { beta: 1.0, kappa: Some(0.0), ..usual }, "kappa must be a positive finite number"),
         (Memory { beta: 1.0, kappa: Some(20.0), ..usual }, "the memory would overshoot"),
     ];

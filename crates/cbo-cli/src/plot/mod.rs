@@ -3,6 +3,7 @@
 
 pub mod certificate;
 pub mod digits;
+pub mod experiments;
 pub mod figures;
 mod maps;
 pub mod meanfield;

@@ -90,8 +90,14 @@ fn squared(layout: Layout, landscape: &Landscape, top: f64, height: f64) -> Layo
     }
 }
 
+/// The layout of a picture that is one map alone.
+pub(super) fn square_sheet(layout: Layout, landscape: &Landscape) -> Layout {
+    let size = LEFT + SIDE + maps::ROOM;
+    squared(layout.with_width(size).with_height(size), landscape, 40.0, size)
+}
+
 /// What the colours of a map mean.
-fn bar(landscape: &Landscape) -> Option<Bar> {
+pub(super) fn bar(landscape: &Landscape) -> Option<Bar> {
     let Relief::Map(map) = &landscape.relief else { return None };
     let ticks = map.scale.ticks().into_iter().map(|v| (map.scale.height(v), value(v))).collect();
     Some(Bar { label: "energy above the minimum".into(), ticks })
@@ -114,9 +120,7 @@ pub fn frame(
         Clock::Evaluations { .. } => format!("round {}", now.step),
     };
     let heading = format!("{}, {when}", title(problem.description(), problem.dim()));
-    let size = LEFT + SIDE + maps::ROOM;
-    let layout = layout.with_title(heading).with_title_size(14).with_width(size).with_height(size);
-    let layout = squared(layout, landscape, 40.0, size);
+    let layout = square_sheet(layout.with_title(heading).with_title_size(14), landscape);
     render_with(render_multiple(plots, layout), bar(landscape).as_slice(), Format::Png)
 }
 
@@ -258,7 +262,7 @@ fn missing(name: &str, outside: usize, all: usize) -> String {
 
 /// The curve of a function of one coordinate; the map of one of two, with lines of equal height at the numbers of its bar and
 /// between them.
-fn ground(landscape: &Landscape) -> Vec<Plot> {
+pub(super) fn ground(landscape: &Landscape) -> Vec<Plot> {
     let map = match &landscape.relief {
         Relief::Curve(points) => {
             let line = LinePlot::new().with_data(points.clone()).with_color("#777777").with_stroke_width(1.5);

@@ -19,6 +19,7 @@ functions! {
     alpine_1::Alpine1,
     beale::Beale,
     bukin_6::Bukin6,
+    canyon::Canyon,
     cross_in_tray::CrossInTray,
     different_powers::DifferentPowers,
     dixon_price::DixonPrice,

@@ -208,6 +208,28 @@ fn code(error: &Error) -> Option<ErrorCode> {
     error.sqlite_error_code()
 }
 
+/// Bytes without which a store cannot be opened for writing: its shared memory, and a page.
+#[cfg(unix)]
+const LITTLE: u64 = 1 << 16;
+
+/// Whether the disk of `path` has no room left.
+#[cfg(unix)]
+fn is_full(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(name) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
+    // SAFETY: all bits zero are a value of this structure of whole numbers.
+    let mut seen: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the name ends with a zero, and both live as long as the call.
+    let told = unsafe { libc::statvfs(name.as_ptr(), &raw mut seen) };
+    told == 0 && seen.f_bavail.saturating_mul(seen.f_frsize) < LITTLE
+}
+
+#[cfg(not(unix))]
+fn is_full(_path: &Path) -> bool {
+    false
+}
+
 /// What SQLite says, in words that say what to do.
 pub fn told(path: &Path, action: &'static str, error: &Error) -> StoreError {
     let (path, reason) = (path.to_path_buf(), error.to_string());
@@ -217,6 +239,8 @@ pub fn told(path: &Path, action: &'static str, error: &Error) -> StoreError {
         }
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path, reason },
         Some(ErrorCode::DiskFull) => StoreError::Full(path),
+        // The memory that programs share beside the file fails in this way.
+        Some(ErrorCode::SystemIoFailure) if is_full(&path) => StoreError::Full(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             StoreError::Denied { path, action, reason }
