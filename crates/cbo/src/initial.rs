@@ -79,6 +79,31 @@ impl InitialLaw {
         }
     }
 
+    /// The mean of each coordinate.
+    pub(crate) fn means(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { mean, .. } => (0..dim).map(|k| mean.get(k)).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| 0.5 * low.get(k) + 0.5 * high.get(k)).collect(),
+            Self::Points(points) => {
+                let mean = |k: usize| column(points, k, dim).sum::<f64>() / (points.len() / dim) as f64;
+                (0..dim).map(mean).collect()
+            }
+        }
+    }
+
+    /// The standard deviation of each coordinate; of points their sample deviation.
+    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { variance, .. } => (0..dim).map(|k| variance.get(k).sqrt()).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| (high.get(k) - low.get(k)) / 12f64.sqrt()).collect(),
+            Self::Points(points) => {
+                let others = (points.len() / dim).saturating_sub(1).max(1) as f64;
+                let square = |(k, mean): (usize, &f64)| column(points, k, dim).map(|x| (x - mean).powi(2)).sum::<f64>();
+                self.means(dim).iter().enumerate().map(|of| (square(of) / others).sqrt()).collect()
+            }
+        }
+    }
+
     /// Fills `positions` with particles of `dim` coordinates each.
     pub(crate) fn draw<T: Scalar>(&self, seed: u64, dim: usize, positions: &mut [T]) {
         let noise = Noise::new(seed, Stream::Initial, 0);
@@ -110,4 +135,9 @@ impl InitialLaw {
             }
         }
     }
+}
+
+/// Coordinate `k` of points in one flat buffer.
+fn column(points: &[f64], k: usize, dim: usize) -> impl Iterator<Item = f64> {
+    points.iter().skip(k).step_by(dim).copied()
 }

@@ -58,6 +58,12 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { diffusion: cbo::Diffusion::Isotropic, bounds: Some(vec![(-3.0, 3.0); 11]), ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
+        CboConfig {
+            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
         CboConfig {
             method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }),
             batch: Some(401),
