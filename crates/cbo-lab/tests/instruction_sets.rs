@@ -82,6 +82,7 @@ fn print_fingerprints() {
             }
         }
     }
+    hop(print);
     train_networks(print);
 }
 
@@ -110,12 +111,35 @@ fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
     }
 }
 
+/// Consensus hopping, which has neither batches nor kinds of noise.
+fn hop(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        for text in ["hopping:momentum=0.8,rate=0.5,cosine=true", "hopping:weights=ranks,antithetic=false,start=point"]
+        {
+            let problem = Problem::builder("rastrigin").dim(dim).shift(Shift::Random(3)).build().expect("a problem");
+            let config = CboConfig {
+                particles: 77,
+                steps: Some(9),
+                seed: dim as u64,
+                init: InitialLaw::uniform(problem.domain()),
+                bounds: dim.is_multiple_of(2).then(|| problem.domain().to_vec()),
+                ..CboConfig::of(text.parse().expect("a method"))
+            };
+            print(&("f64", dim, text), run::<f64>(&config, &problem));
+            print(&("f32", dim, text), run::<f32>(&config, &problem));
+        }
+    }
+}
+
 fn train_networks(print: impl Fn(&dyn Debug, Fingerprint)) {
     let data = mnist::subset().expect("the subset");
     let odd = "conv 5x3, relu, bn, pool 2, conv 7x4, relu, bn, pool 2, dense 9, relu, bn, dense 10";
     for network in [Network::shallow(), Network::lenet1(), Network::parse(odd, Shape::DIGIT).expect("a network")] {
         for batch_data in [20, 50, 100] {
             let mut settings = Settings { epochs: 1, batch_data, ..Settings::paper(network.clone()) };
+            if batch_data == 50 {
+                settings = Settings { iterations: Some(6), batch_data, ..Settings::hopping(network.clone()) };
+            }
             settings.config.particles = 20;
             let trained = train(&settings, &data, |_| ControlFlow::Continue(())).expect("a run");
             let mut found = Fingerprint::NEW;

@@ -212,7 +212,9 @@ impl CboConfig {
             && self.max_evaluations.is_none()
             && self.max_seconds.is_none();
         let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
-        Ok(Plan::new(self.clone(), dim, last_step, open_ended))
+        let horizon = self.horizon(last_step);
+        let sigma = self.check_falling(horizon)?;
+        Ok(Plan::new(Self { sigma, ..self.clone() }, dim, last_step, horizon, open_ended))
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
@@ -255,6 +257,14 @@ impl CboConfig {
     fn check_sigma(&self) -> Result<(), ConfigError> {
         let start = match self.sigma {
             Sigma::Constant(start) | Sigma::Logarithmic { start, .. } => start,
+            Sigma::Falling { start, end } => {
+                let value = |end: f64| format!("falling to {}", plain(end));
+                positive("sigma", start)?;
+                if !(end > 0.0 && end <= start) {
+                    return refuse("sigma", value(end), "the end must be positive and not above the start");
+                }
+                start
+            }
             Sigma::Geometric(g) => {
                 check_geometric("sigma", &g)?;
                 if g.cap.is_infinite() {
@@ -462,6 +472,33 @@ impl CboConfig {
                 refuse("steps", steps, remedy)
             }
             (steps, time) => Ok(steps.or(time)),
+        }
+    }
+
+    /// The steps after which the run ends at the latest: those allowed, or for which there are evaluations.
+    fn horizon(&self, last_step: Option<u64>) -> Option<u64> {
+        // The consensus point at the end takes one more.
+        let step = self.batch.unwrap_or(self.particles) as u64;
+        let from_evaluations = self.max_evaluations.map(|max| (max.saturating_sub(1) / step).saturating_sub(1));
+        [last_step, from_evaluations].into_iter().flatten().min()
+    }
+
+    /// Refuses settings that fall over the run where its length is not known; returns the sigma of the run.
+    fn check_falling(&self, horizon: Option<u64>) -> Result<Sigma, ConfigError> {
+        let falling = matches!(self.sigma, Sigma::Falling { .. });
+        match horizon {
+            Some(steps) => Ok(self.sigma.over(steps)),
+            None if falling && !self.method.is_auto() => refuse(
+                "sigma",
+                self.sigma,
+                "falls over the run, whose length must be known: give steps, time or max_evaluations",
+            ),
+            None if self.method.falls() => {
+                let remedy =
+                    "the rate falls over the run, whose length must be known: give steps, time or max_evaluations";
+                refuse("method", self.method, remedy)
+            }
+            None => Ok(self.sigma),
         }
     }
 

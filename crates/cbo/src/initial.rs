@@ -71,28 +71,36 @@ pub enum InitialLaw {
 }
 
 impl InitialLaw {
-    /// The standard deviation of each of `dim` coordinates.
-    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
-        match self {
-            Self::Normal { variance, .. } => (0..dim).map(|k| variance.get(k).sqrt()).collect(),
-            Self::Uniform { low, high } => (0..dim).map(|k| (high.get(k) - low.get(k)) / 12f64.sqrt()).collect(),
-            Self::Points(points) => {
-                let count = (points.len() / dim).max(1) as f64;
-                let column = |k: usize| points.iter().skip(k).step_by(dim);
-                let deviation = |k: usize| {
-                    let mean = column(k).sum::<f64>() / count;
-                    (column(k).map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt()
-                };
-                (0..dim).map(deviation).collect()
-            }
-        }
-    }
-
     /// The uniform law on `bounds`.
     pub fn uniform(bounds: &[(f64, f64)]) -> Self {
         Self::Uniform {
             low: Coordinates::Each(bounds.iter().map(|b| b.0).collect()),
             high: Coordinates::Each(bounds.iter().map(|b| b.1).collect()),
+        }
+    }
+
+    /// The mean of each coordinate.
+    pub(crate) fn means(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { mean, .. } => (0..dim).map(|k| mean.get(k)).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| 0.5 * low.get(k) + 0.5 * high.get(k)).collect(),
+            Self::Points(points) => {
+                let mean = |k: usize| column(points, k, dim).sum::<f64>() / (points.len() / dim) as f64;
+                (0..dim).map(mean).collect()
+            }
+        }
+    }
+
+    /// The standard deviation of each coordinate; of points their sample deviation.
+    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { variance, .. } => (0..dim).map(|k| variance.get(k).sqrt()).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| (high.get(k) - low.get(k)) / 12f64.sqrt()).collect(),
+            Self::Points(points) => {
+                let others = (points.len() / dim).saturating_sub(1).max(1) as f64;
+                let square = |(k, mean): (usize, &f64)| column(points, k, dim).map(|x| (x - mean).powi(2)).sum::<f64>();
+                self.means(dim).iter().enumerate().map(|of| (square(of) / others).sqrt()).collect()
+            }
         }
     }
 
@@ -127,4 +135,9 @@ impl InitialLaw {
             }
         }
     }
+}
+
+/// Coordinate `k` of points in one flat buffer.
+fn column(points: &[f64], k: usize, dim: usize) -> impl Iterator<Item = f64> {
+    points.iter().skip(k).step_by(dim).copied()
 }

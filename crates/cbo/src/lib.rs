@@ -41,6 +41,7 @@ pub mod numbers;
 mod objective;
 mod observer;
 mod population;
+mod ranking;
 #[doc(hidden)]
 pub mod ranks;
 mod report;
@@ -60,7 +61,7 @@ pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan,
 pub use consensus::{Partial, alpha_for_sample_size};
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
-pub use method::{Diffusion, Memory, Method, Scheme};
+pub use method::{Diffusion, Hopping, HoppingStart, HoppingWeights, Memory, Method, Scheme};
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};

@@ -12,7 +12,7 @@ pub struct StepContext {
     pub step: u64,
     /// The epoch, from 0.
     pub epoch: u64,
-    /// The data batch, from 0: one for each full round of particle batches.
+    /// The data batch, from 0: one for each full round of particle batches, or for each step where there are none.
     pub data_batch: u64,
 }
 

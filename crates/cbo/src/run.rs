@@ -67,6 +67,8 @@ pub(crate) struct Agreed {
     pub effective_sample_size: f64,
     /// Whether consensus stalled, so that the coming move kicks the swarm.
     pub kicked: bool,
+    /// The velocity of the consensus point, if the method gives it one.
+    pub velocity: Vec<f64>,
 }
 
 impl Agreed {
@@ -79,6 +81,7 @@ impl Agreed {
             least: f64::INFINITY,
             effective_sample_size: 0.0,
             kicked: false,
+            velocity: Vec::new(),
         }
     }
 }
@@ -121,10 +124,11 @@ impl<T: Scalar> Run<T> {
             return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
         }
         let backend = T::on_cpu(plan, nature.grouping)?;
+        let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
-            agreed: Agreed::nothing(plan.dim()),
+            agreed: Agreed { velocity, ..Agreed::nothing(plan.dim()) },
             plan: plan.clone(),
             backend,
             ranks: Box::new(Alone),
@@ -231,8 +235,8 @@ impl<T: Scalar> Run<T> {
     }
 
     fn weighing(&self) -> Weighing {
-        let step = self.ledger.step;
-        self.plan.config().alpha.weighing(step, self.context().epoch)
+        let (step, config) = (self.ledger.step, self.plan.config());
+        if config.method.weighs_ranks() { Weighing::Ranks } else { config.alpha.weighing(step, self.context().epoch) }
     }
 
     /// Evaluations that a step takes.
@@ -280,7 +284,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn context(&self) -> StepContext {
-        self.plan.context(self.ledger.step, self.backend.data_batch())
+        self.plan.context(self.ledger.step, self.backend.round_of_batches())
     }
 
     fn time(&self) -> f64 {
@@ -389,6 +393,8 @@ impl<T: Scalar> Process<T> for Run<T> {
             let evaluated = self.evaluations_of(at.step);
             return Err(SolveError::NoFiniteEnergy { step: at.step, evaluated, failed, infeasible });
         }
+        let Agreed { consensus, velocity, .. } = &mut self.agreed;
+        config.method.agree(&self.plan, at.step, self.made.as_ref(), consensus, velocity);
         if let Some(point) = &config.freeze {
             self.agreed.consensus.copy_from_slice(point);
         }

@@ -1,10 +1,12 @@
 //! The texts of settings: the same words on the command line, in TOML files and in Python. What is written is read as the same.
 
+mod hopping;
+
 use crate::auto::Auto;
 use crate::bounds::BoundHandling;
 use crate::config::Update;
 use crate::initial::{Coordinates, InitialLaw};
-use crate::method::{Diffusion, Memory, Method, Scheme};
+use crate::method::{Diffusion, HoppingStart, HoppingWeights, Memory, Method, Scheme};
 use crate::schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -69,6 +71,8 @@ words! {
     Update: "full" => Full, "partial" => Partial;
     BoundHandling: "reflect" => Reflect, "clip" => Clip, "none" => None;
     Clock: "step" => Step, "epoch" => Epoch;
+    HoppingWeights: "energies" => Energies, "ranks" => Ranks;
+    HoppingStart: "law" => Law, "point" => Point;
 }
 
 /// The numbers of a schedule, and its clock if one is named at the end.
@@ -144,14 +148,15 @@ impl Display for Alpha {
     }
 }
 
-/// `NUMBER`, `geometric:START,FACTOR[,CAP][,step|epoch]` or `log:START[,step|epoch]`.
+/// `NUMBER`, `geometric:START,FACTOR[,CAP][,step|epoch]`, `log:START[,step|epoch]` or `falling:START,END`.
 impl FromStr for Sigma {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
         match text.split_once(':') {
             Some(("geometric", rest)) => Ok(Self::Geometric(geometric(rest)?)),
             Some(("log", rest)) => logarithmic(rest).map(|(start, clock)| Self::Logarithmic { start, clock }),
-            Some((kind, _)) => refuse(format!("`{kind}` is not a schedule of sigma; use geometric: or log:")),
+            Some(("falling", rest)) => falling(rest),
+            Some((kind, _)) => refuse(format!("`{kind}` is not a schedule of sigma; use geometric:, log: or falling:")),
             None => Ok(Self::Constant(number(text)?)),
         }
     }
@@ -163,7 +168,15 @@ impl Display for Sigma {
             Self::Constant(value) => write!(f, "{value:?}"),
             Self::Geometric(g) => write!(f, "{g}"),
             Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
+            Self::Falling { start, end } => write!(f, "falling:{start:?},{end:?}"),
         }
+    }
+}
+
+fn falling(text: &str) -> Result<Sigma, TextError> {
+    match text.split(',').map(number).collect::<Result<Vec<_>, _>>()?[..] {
+        [start, end] => Ok(Sigma::Falling { start, end }),
+        _ => refuse("a sigma that falls over the run is falling:START,END"),
     }
 }
 
@@ -247,7 +260,7 @@ impl Display for InitialLaw {
 
 impl Method {
     /// The names of the methods.
-    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory"];
+    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory", "hopping"];
 
     /// Every method, with its own default settings.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -259,6 +272,7 @@ impl Method {
         match self {
             Self::Cbo => "cbo",
             Self::Memory(_) => "memory",
+            Self::Hopping(_) => "hopping",
             Self::Auto(_) => "auto",
         }
     }
@@ -282,6 +296,7 @@ impl FromStr for Method {
                 refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
             }
             "memory" => settings.parse().map(Self::Memory),
+            "hopping" => settings.parse().map(Self::Hopping),
             "auto" => settings.parse().map(Self::Auto),
             _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
         }
@@ -293,6 +308,7 @@ impl Display for Method {
         let settings = match self {
             Self::Cbo => String::new(),
             Self::Memory(memory) => memory.to_string(),
+            Self::Hopping(hopping) => hopping.to_string(),
             Self::Auto(auto) => auto.to_string(),
         };
         f.pad(&format!("{}{}{settings}", self.name(), if settings.is_empty() { "" } else { ":" }))
@@ -405,7 +421,14 @@ mod tests {
             }
         }
         both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,inf,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
-        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9,0.0", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
+        both::<Sigma>(&[
+            "falling:1.0,1e-9",
+            "0.0",
+            "0.25",
+            "geometric:1.0,0.9,0.0",
+            "geometric:1.0,0.9,0.1,epoch",
+            "log:3.0,epoch",
+        ]);
         both::<Reduction>(&["0.2,0.8"]);
         both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
         both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);
@@ -429,7 +452,7 @@ mod tests {
     #[test]
     fn methods_and_their_settings() {
         let message = |text: &str| text.parse::<Method>().unwrap_err().to_string();
-        assert_eq!(message("pso"), "it is one of auto, cbo, memory");
+        assert_eq!(message("pso"), "it is one of auto, cbo, memory, hopping");
         assert_eq!(message("auto:global=true"), "`global` is not a setting of auto; it has local");
         assert_eq!(message("auto:local=yes"), "local is true or false, not `yes`");
         assert_eq!("auto: local=false".parse(), Ok(Method::Auto(Auto::default())));

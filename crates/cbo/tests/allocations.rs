@@ -53,6 +53,12 @@ fn steps_allocate_nothing() {
         CboConfig { batch: Some(50), kick: Some(1e-3), ..base.clone() },
         CboConfig { batch: Some(50), update: Update::Partial, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
+        CboConfig {
+            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
         CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base },
     ];
     // What a program does once, such as choosing its instruction set.

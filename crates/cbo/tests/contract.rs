@@ -60,6 +60,12 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { truncation: Some(0.5), ..base.clone() },
         CboConfig { truncation: Some(0.5), diffusion: cbo::Diffusion::Isotropic, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
+        CboConfig {
+            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
         CboConfig {
             method: Method::Memory(Memory { gradient: 0.1, gradient_noise: 0.1, ..Memory::default() }),
             steps: Some(3),

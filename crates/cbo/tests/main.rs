@@ -10,6 +10,7 @@ mod auto_states;
 mod auto_suite;
 mod contract;
 mod dynamics;
+mod hopping;
 mod memory;
 mod midway;
 mod noise;

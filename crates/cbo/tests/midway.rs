@@ -30,6 +30,7 @@ fn variants() -> Vec<CboConfig> {
         CboConfig { batch: Some(5), kick: Some(0.05), ..base.clone() },
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(2), ..base.clone() },
         CboConfig { method: memory(f64::INFINITY), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,start=point".parse().expect("a method"), ..base.clone() },
         CboConfig { method: memory(2.0), batch: Some(10), ..base.clone() },
         CboConfig {
             method: Method::Auto(Auto::default()),

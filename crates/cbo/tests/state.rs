@@ -44,6 +44,12 @@ fn variants() -> Vec<CboConfig> {
         CboConfig { steps: None, sigma: Sigma::Constant(0.1), ..base.clone() },
         CboConfig { max_evaluations: Some(700), bounds: Some(vec![(-2.0, 3.0); DIM]), ..base.clone() },
         CboConfig { method: hard(), kick: Some(0.05), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
+        CboConfig {
+            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
         CboConfig { method: hard(), batch: Some(26), update: Update::Partial, ..base.clone() },
         CboConfig { method: hard(), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { method: smooth(), max_evaluations: Some(700), ..base.clone() },

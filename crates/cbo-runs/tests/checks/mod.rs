@@ -43,7 +43,7 @@ pub fn state(bytes: &[u8]) -> bool {
 }
 
 /// Runs of few particles in which the state has all its parts.
-pub fn configs() -> [CboConfig; 10] {
+pub fn configs() -> [CboConfig; 11] {
     let base = CboConfig {
         particles: 8,
         alpha: Alpha::Constant(3.0),
@@ -78,6 +78,11 @@ pub fn configs() -> [CboConfig; 10] {
             ..base.clone()
         },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig {
+            method: "hopping:momentum=0.9,weights=ranks".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
         CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base },
     ]
 }

@@ -15,6 +15,7 @@ use crate::ensemble::Ensemble;
 use crate::method::{Advance, Method, Motion, Move, Remembering, Whole};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::population::{Columns, Population};
+use crate::ranking::Ranking;
 use crate::report::SolveError;
 use crate::schedule::{Alpha, Weighing};
 use crate::simd::Scalar;
@@ -45,6 +46,8 @@ pub(crate) struct Cpu<T> {
     scratch: Scratch<T>,
     /// The energies in double precision, for finding alpha.
     doubles: Vec<f64>,
+    /// Weights by rank, where they are asked for.
+    ranking: Ranking,
     /// ||var(V)||_2 when the swarm was last reduced.
     variance: f64,
 }
@@ -84,6 +87,7 @@ impl<T: Scalar> Cpu<T> {
             ahead: None,
             scratch: Scratch::new(dim, 0, noises),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
+            ranking: Ranking::with_room(if config.method.weighs_ranks() { batch } else { 0 }),
         })
     }
 
@@ -106,7 +110,7 @@ impl<T: Scalar> Cpu<T> {
         alpha: Option<f64>,
         objective: &dyn Objective<T>,
     ) -> Result<(), EvalError> {
-        let at = self.plan.context(step, self.data_batch());
+        let at = self.plan.context(step, self.round_of_batches());
         if let Some(decided) = pending {
             self.set_centres(decided);
         }
@@ -165,6 +169,10 @@ impl<T: Scalar> Cpu<T> {
         let alpha = match weighing {
             Weighing::Alpha(alpha) => alpha,
             Weighing::SampleSize(fraction) => self.alpha_for(fraction),
+            Weighing::Ranks => {
+                self.rank_pass();
+                return f64::NAN;
+            }
         };
         if !done {
             self.weigh_pass(alpha);
@@ -179,6 +187,18 @@ impl<T: Scalar> Cpu<T> {
         let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
         infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
             weigh(&plan.config().method, alpha, &mut block, scratch, false);
+            Ok(())
+        }));
+    }
+
+    /// A pass over the particles of the step, weighed by the order of their energies.
+    fn rank_pass(&mut self) {
+        let Self { plan, population, sums, crew, ranking, .. } = self;
+        let dim = plan.dim();
+        let columns = population.columns();
+        let weights = ranking.weights(columns.energies);
+        infallible(crew.each(Blocks::of(columns, sums, block_rows(dim), dim), Effort::Sum, |block, _| {
+            block.sums[0].weigh_by(&weights[block.first..][..block.energies.len()], block.rows);
             Ok(())
         }));
     }
@@ -233,7 +253,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         if let Some(decided) = pending {
             self.advance(decided, step);
         }
-        let at = self.plan.context(step, self.data_batch());
+        let at = self.plan.context(step, self.round_of_batches());
         let rounds = self.plan.config().method.rounds(step);
         for round in 0..rounds {
             self.ask_blocks(round, at, objective)?;
@@ -302,7 +322,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
 
     fn draw_ahead(&mut self, step: u64) {
         let config = self.plan.config();
-        if config.update == Update::Partial || config.method.noises() > 1 {
+        if config.update == Update::Partial || !config.method.draws_ahead() {
             return;
         }
         let Some(pool) = self.crew.pool() else { return };
@@ -390,8 +410,8 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.evaluated()
     }
 
-    fn data_batch(&self) -> u64 {
-        self.population.batches.as_ref().map_or(0, Batches::round)
+    fn round_of_batches(&self) -> Option<u64> {
+        self.population.batches.as_ref().map(Batches::round)
     }
 
     fn save(&self, to: &mut Writer) {

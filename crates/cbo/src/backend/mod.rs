@@ -89,8 +89,8 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Which particles these are, if not all.
     fn evaluated(&self) -> Option<&[u32]>;
 
-    /// The data batch, from 0: one for each full round of particle batches.
-    fn data_batch(&self) -> u64;
+    /// The round of particle batches, from 0, if there are batches.
+    fn round_of_batches(&self) -> Option<u64>;
 
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);

@@ -4,15 +4,17 @@
 //! the loop knows which method runs.
 
 mod cbo;
+mod hopping;
 mod memory;
 mod truncated;
 
+pub use hopping::{Hopping, HoppingStart, HoppingWeights};
 pub use memory::Memory;
 
 use crate::auto::Auto;
 use crate::backend::{Ahead, Crew, Scratch};
 use crate::bounds::Walls;
-use crate::config::{CboConfig, ConfigError};
+use crate::config::{CboConfig, ConfigError, Plan};
 use crate::noise::{Noise, Stream};
 use crate::population::{Keeps, Population};
 use crate::simd::{self, Scalar};
@@ -26,6 +28,8 @@ pub enum Method {
     Cbo,
     /// Particles that remember good points.
     Memory(Memory),
+    /// A centre that hops, and particles drawn around it.
+    Hopping(Hopping),
     /// The tuning-free solver, a driver above the loop: it never comes to the questions below.
     Auto(Auto),
 }
@@ -88,6 +92,7 @@ impl Method {
         match self {
             Self::Cbo => Ok(()),
             Self::Memory(memory) => memory.check(config),
+            Self::Hopping(hopping) => hopping.check(config, dim),
             Self::Auto(auto) => auto.check(config, dim),
         }
     }
@@ -98,9 +103,10 @@ impl Method {
     }
 
     /// The settings that suit it, where a user says nothing else: [`CboConfig::of`].
-    pub(crate) fn suit(&self, _config: &mut CboConfig) {
+    pub(crate) fn suit(&self, config: &mut CboConfig) {
         match self {
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Hopping(_) => hopping::suit(config),
         }
     }
 
@@ -109,6 +115,7 @@ impl Method {
         match self {
             Self::Cbo => true,
             Self::Memory(_) => !memory::WITHOUT.contains(&field),
+            Self::Hopping(_) => !hopping::WITHOUT.contains(&field),
             Self::Auto(_) => false,
         }
     }
@@ -116,7 +123,7 @@ impl Method {
     /// What it keeps of each particle besides the position.
     pub(crate) fn keeps(&self) -> Keeps {
         match self {
-            Self::Cbo | Self::Auto(_) => Keeps::default(),
+            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => Keeps::default(),
             Self::Memory(memory) => match (memory.remembers(), memory.has_gradient()) {
                 (false, false) => Keeps::default(),
                 (remembered, gradient) => Keeps { rows: 1 + usize::from(gradient), remembered },
@@ -135,16 +142,17 @@ impl Method {
     }
 
     /// Makes the initial positions what the method needs, and what it keeps beside them.
-    pub(crate) fn start<T: Scalar>(&self, _config: &CboConfig, _population: &mut Population<T>) {
+    pub(crate) fn start<T: Scalar>(&self, config: &CboConfig, population: &mut Population<T>) {
         match self {
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Hopping(hopping) => hopping.start(config, population),
         }
     }
 
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
     pub(crate) fn rounds(&self, step: u64) -> usize {
         match self {
-            Self::Cbo | Self::Auto(_) => 1,
+            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => 1,
             Self::Memory(memory) => memory.rounds(step),
         }
     }
@@ -152,22 +160,52 @@ impl Method {
     /// Normals that a move takes per coordinate.
     pub(crate) fn noises(&self) -> usize {
         match self {
-            Self::Cbo | Self::Auto(_) => 1,
-            Self::Memory(memory) => {
-                if memory.is_plain() {
-                    1
-                } else {
-                    2
-                }
-            }
+            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => 1,
+            Self::Memory(memory) => 1 + usize::from(!memory.is_plain()),
         }
     }
 
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         match self {
-            Self::Cbo | Self::Auto(_) => (),
+            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => (),
             Self::Memory(memory) => memory.remember(block),
+        }
+    }
+
+    /// Whether normals that are drawn while the caller evaluates are of use to it.
+    pub(crate) fn draws_ahead(&self) -> bool {
+        !matches!(self, Self::Memory(_) | Self::Hopping(_))
+    }
+
+    /// Whether weights depend on the order of the energies alone. The sums then give a direction, not a point.
+    pub(crate) fn weighs_ranks(&self) -> bool {
+        matches!(self, Self::Hopping(hopping) if hopping.weights == HoppingWeights::Ranks)
+    }
+
+    /// Whether the consensus point has a velocity.
+    pub(crate) fn has_velocity(&self) -> bool {
+        matches!(self, Self::Hopping(_))
+    }
+
+    /// Whether something of it falls over the run, whose length must then be known.
+    pub(crate) fn falls(&self) -> bool {
+        matches!(self, Self::Hopping(hopping) if hopping.falls())
+    }
+
+    /// Makes of the consensus point that the sums of a step give the point that the next step is drawn to. `made` is the move that was
+    /// made last; `velocity` stays from step to step.
+    pub(crate) fn agree(
+        &self,
+        plan: &Plan,
+        step: u64,
+        made: Option<&Move>,
+        consensus: &mut [f64],
+        velocity: &mut [f64],
+    ) {
+        match self {
+            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Hopping(hopping) => hopping.hop(plan, step, made.map(|made| &made.centre[..]), consensus, velocity),
         }
     }
 
@@ -177,13 +215,14 @@ impl Method {
         match self {
             Self::Cbo | Self::Auto(_) => decided,
             Self::Memory(memory) => memory.decide(config, at, decided),
+            Self::Hopping(hopping) => hopping.decide(config, at, decided),
         }
     }
 
     /// Completes the move with what only a look at all particles of the step can tell.
     pub(crate) fn prepare<T: Scalar>(&self, _whole: Whole<'_, T>, _decided: &mut Move) {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Cbo | Self::Memory(_) | Self::Hopping(_) | Self::Auto(_) => (),
         }
     }
 }
@@ -308,6 +347,7 @@ impl<T: Scalar> Advance<'_, '_, T> {
             Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
             Method::Memory(memory) if memory.is_plain() => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
+            Method::Hopping(hopping) => simd::run(hopping::Step(self, *hopping)),
         }
     }
 }

@@ -29,6 +29,7 @@ impl<T: Scalar> Run<T> {
         to.count(self.round);
         to.numbers(&[seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size]);
         to.numbers(&agreed.consensus);
+        to.numbers(&agreed.velocity);
         if let Some(made) = &self.made {
             to.numbers(&made.centre);
         }
@@ -55,6 +56,7 @@ impl<T: Scalar> Run<T> {
         [seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size] = numbers;
         agreed.kicked = kicked;
         from.numbers(&mut agreed.consensus)?;
+        from.numbers(&mut agreed.velocity)?;
         if made {
             let mut centre = vec![0.0; plan.dim()];
             from.numbers(&mut centre)?;
