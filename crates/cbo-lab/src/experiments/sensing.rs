@@ -66,7 +66,9 @@ pub fn load() -> Result<Experiment, FigureError> {
 #[derive(Clone, Debug)]
 pub struct Sensing {
     /// Row by row.
-    matrix: Vec<f64>,
+    rows: Vec<f64>,
+    /// Column by column: sums that run along the other side are done several at a time.
+    columns: Vec<f64>,
     measured: Vec<f64>,
     mu: f64,
     power: f64,
@@ -78,13 +80,13 @@ impl Sensing {
     /// `measurements` random measurements of a random point with a few coordinates of 1 or -1.
     pub fn new(parameters: &Parameters, measurements: usize, seed: u64) -> Self {
         let Parameters { dim, sparsity, mu, power, .. } = *parameters;
-        let mut matrix = Vec::with_capacity(measurements * dim);
+        let mut rows = Vec::with_capacity(measurements * dim);
         let mut row = vec![0.0; scratch_len(1, dim)];
         let noise = Noise::new(seed, Stream::Problem, 1);
         let scale = 1.0 / (measurements as f64).sqrt();
         for number in 0..measurements {
             noise.fill_normals(number as u32, 1, dim, &mut row);
-            matrix.extend(row[..dim].iter().map(|a| a * scale));
+            rows.extend(row[..dim].iter().map(|a| a * scale));
         }
         // The coordinates with the largest uniforms, and as their signs those of other uniforms.
         let uniforms =
@@ -94,15 +96,19 @@ impl Sensing {
         order.sort_by(|a, b| places[*b].total_cmp(&places[*a]));
         let mut truth = vec![0.0; dim];
         order.iter().take(sparsity).for_each(|&k| truth[k] = if signs[k] < 0.5 { -1.0 } else { 1.0 });
-        let mut sensing = Self { matrix, measured: vec![0.0; measurements], mu, power, truth };
+        let columns = (0..dim).flat_map(|k| rows.iter().skip(k).step_by(dim).copied()).collect();
+        let mut sensing = Self { rows, columns, measured: vec![0.0; measurements], mu, power, truth };
         sensing.measured = sensing.residuals(&sensing.truth);
         sensing
     }
 
     /// A x - y.
     fn residuals(&self, x: &[f64]) -> Vec<f64> {
-        let product = |row: &[f64]| row.iter().zip(x).map(|(a, x)| a * x).sum::<f64>();
-        self.matrix.chunks_exact(x.len()).zip(&self.measured).map(|(row, y)| product(row) - y).collect()
+        let mut sums: Vec<f64> = self.measured.iter().map(|y| -y).collect();
+        for (column, x) in self.columns.chunks_exact(sums.len()).zip(x) {
+            sums.iter_mut().zip(column).for_each(|(sum, a)| *sum += a * x);
+        }
+        sums
     }
 
     /// The distance to what was measured, in the maximum norm.
@@ -146,7 +152,7 @@ impl Objective<f64> for Sensing {
         let dim = self.truth.len();
         for (x, out) in rows.iter().zip(out.chunks_exact_mut(dim)) {
             out.iter_mut().zip(x).for_each(|(g, x)| *g = self.mu * self.slope(*x));
-            for (row, r) in self.matrix.chunks_exact(dim).zip(self.residuals(x)) {
+            for (row, r) in self.rows.chunks_exact(dim).zip(self.residuals(x)) {
                 out.iter_mut().zip(row).for_each(|(g, a)| *g += a * r);
             }
         }
