@@ -9,6 +9,7 @@ mod auto;
 mod certificate;
 mod docs;
 mod errors;
+mod experiment;
 mod faults;
 mod fig4;
 mod fuzz;
