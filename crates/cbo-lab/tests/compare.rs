@@ -51,17 +51,18 @@ fn every_method_is_measured_evaluation_by_evaluation() {
 #[test]
 fn all_start_from_the_same_points() {
     for seed in [0, 7] {
-        let start = cloud::<f64>(&config(seed), 3).expect("points");
-        assert_eq!(start.len(), 3 * CboConfig::default().particles);
-        let few = CboConfig { particles: 5, ..config(seed) };
-        assert_eq!(cloud::<f64>(&few, 3).expect("points"), start[..15], "fewer particles have the first points");
+        let start = cloud::<f64>(&config(seed), 3, 70).expect("points");
+        assert_eq!(start.len(), 210);
+        assert_eq!(cloud::<f64>(&config(seed), 3, 5).expect("points"), start[..15], "fewer are the first of them");
         for method in all().into_iter().filter(|method| !matches!(method, Contestant::Engine(m) if m.is_auto())) {
             let first = run(&method, seed, Judge::Best).improvements[0];
             let value = problem(seed).value(&start[..3]);
             assert!(first.evaluation == 1 && (first.value / value - 1.0).abs() < 1e-12, "{method}: {first:?}");
         }
     }
-    assert_ne!(cloud::<f64>(&config(0), 3).expect("points"), cloud::<f64>(&config(1), 3).expect("points"));
+    assert_ne!(cloud::<f64>(&config(0), 3, 9).expect("points"), cloud::<f64>(&config(1), 3, 9).expect("points"));
+    let given = CboConfig { init: InitialLaw::Points(vec![1.0, 2.0, 3.0, 4.0]), ..config(0) };
+    assert_eq!(cloud::<f64>(&given, 2, 1).expect("points"), [1.0, 2.0]);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn the_judge_chooses_the_point() {
         let same = best.outcome.value == consensus.outcome.value;
         assert!(best.outcome.value <= consensus.outcome.value && same >= !method.has_consensus(), "{method}");
         let goal = Goal::Distance { tolerance: 1e300 };
-        let measured = Measured::of(&consensus, &goal, &Targets::new(0.0, 1.0));
+        let measured = Measured::of(&consensus.judged(), &goal, &Targets::new(0.0, 1.0));
         let expected = if method.has_consensus() { consensus.outcome.evaluations } else { 1 };
         assert!(measured.success_at.is_some_and(|at| at <= expected.max(40)), "{method}: {:?}", measured.success_at);
         assert!(!method.has_consensus() || measured.success_at == Some(expected), "{method}");
@@ -232,8 +233,8 @@ fn goals_by_value() {
     let trial = run(&"pso".parse().expect("a method"), 5, Judge::Best);
     let height = trial.improvements[trial.improvements.len() / 2];
     let goal = Goal::Height { tolerance: height.value * 1.000001, minimum: 0.0 };
-    let measured = Measured::of(&trial, &goal, &Targets::of(&problem(5), &config(5)));
+    let measured = Measured::of(&trial.judged(), &goal, &Targets::of(&problem(5), &config(5)));
     assert_eq!((measured.success, measured.success_at), (true, Some(height.evaluation)));
     let never = Goal::Height { tolerance: 1e-300, minimum: 0.0 };
-    assert_eq!(Measured::of(&trial, &never, &Targets::new(0.0, 1.0)).success_at, None);
+    assert_eq!(Measured::of(&trial.judged(), &never, &Targets::new(0.0, 1.0)).success_at, None);
 }

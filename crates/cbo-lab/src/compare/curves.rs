@@ -3,7 +3,7 @@
 use crate::baselines::Draws;
 
 /// Points of a curve in a decade of evaluations.
-const IN_A_DECADE: u32 = 24;
+const IN_A_DECADE: u32 = 60;
 
 /// Samples of the runs from which a band is made.
 const SAMPLES: usize = 1000;
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn the_grid_has_all_small_numbers_and_the_budget() {
         let grid = grid(1000);
-        assert_eq!((grid[..5].to_vec(), *grid.last().expect("some")), (vec![1, 2, 3, 4, 5], 1000));
-        assert!(grid.windows(2).all(|pair| pair[0] < pair[1]) && grid.len() < 80, "{}", grid.len());
+        assert_eq!((grid[..9].to_vec(), *grid.last().expect("some")), ((1..10).collect(), 1000));
+        assert!(grid.windows(2).all(|pair| pair[0] < pair[1]) && grid.len() < 170, "{}", grid.len());
         assert_eq!(super::grid(1), [1]);
         assert_eq!(super::grid(2), [1, 2]);
         let large = super::grid(u64::MAX);
-        assert!(large.windows(2).all(|pair| pair[0] < pair[1]) && large.len() < 500);
+        assert!(large.windows(2).all(|pair| pair[0] < pair[1]) && large.len() < 1200);
     }
 
     #[test]

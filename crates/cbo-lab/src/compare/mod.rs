@@ -38,4 +38,4 @@ pub use contestant::{Contestant, ContestantError};
 pub use recorder::Improvement;
 pub use summary::{Comparison, Entry, Goal, Measured, Pair, Row};
 pub use targets::Targets;
-pub use trial::{Trial, cloud, most_evaluations, trial};
+pub use trial::{Judged, Trial, cloud, most_evaluations, trial};

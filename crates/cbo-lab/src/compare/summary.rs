@@ -4,7 +4,7 @@ use super::curves::{self, Point};
 use super::paired::{holm, lower, mcnemar, signed_rank};
 use super::recorder::Improvement;
 use super::targets::Targets;
-use super::trial::Trial;
+use super::trial::{Judged, Trial};
 use crate::success::{Rate, median};
 use std::cmp::Ordering;
 
@@ -65,24 +65,20 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What is kept of a trial.
-    pub fn of(trial: &Trial, goal: &Goal, targets: &Targets) -> Self {
-        let outcome = &trial.outcome;
-        let success = goal.holds(outcome.distance, outcome.value);
-        let success_at = match trial.at_its_end {
-            true => Some(outcome.evaluations),
-            false => goal.reached(&trial.improvements),
-        };
+    /// What is kept of a run.
+    pub fn of(run: &Judged<'_>, goal: &Goal, targets: &Targets) -> Self {
+        let success = goal.holds(run.distance, run.value);
+        let success_at = if run.at_its_end { Some(run.evaluations) } else { goal.reached(run.improvements) };
         Self {
-            seed: outcome.seed,
+            seed: run.seed,
             success,
             success_at: success_at.filter(|_| success),
             // A consensus point may have no value.
-            value: if outcome.value.is_nan() { f64::INFINITY } else { outcome.value },
-            distance: outcome.distance,
-            evaluations: outcome.evaluations,
-            reached: targets.reached(&trial.improvements),
-            finished: outcome.end.is_ok(),
+            value: if run.value.is_nan() { f64::INFINITY } else { run.value },
+            distance: run.distance,
+            evaluations: run.evaluations,
+            reached: targets.reached(run.improvements),
+            finished: run.finished,
         }
     }
 }
@@ -99,7 +95,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of some trials.
     pub fn new(name: &str, trials: &[Trial], goal: &Goal, targets: &Targets) -> Self {
-        let runs = trials.iter().map(|trial| Measured::of(trial, goal, targets)).collect();
+        let runs = trials.iter().map(|trial| Measured::of(&trial.judged(), goal, targets)).collect();
         Self { name: name.to_string(), runs }
     }
 }

@@ -4,11 +4,11 @@ use super::contestant::Contestant;
 use super::recorder::{Improvement, Recorder, Rounded};
 use crate::baselines::{self, Baseline, BaselineError, Task};
 use crate::success::{Judge, Outcome, outcome};
-use cbo::{AskTell, CboConfig, ConfigError, Method, Objective, Scalar, SolveError, StopReason};
+use cbo::{AskTell, CboConfig, ConfigError, InitialLaw, Method, Objective, Scalar, SolveError, StopReason};
 use cbo_problems::Problem;
 
-/// Points that baselines may start from, at most; more are not asked for.
-const MOST_POINTS: usize = 1000;
+/// Points of the start that baselines are given: as many as the largest of them begins with.
+const POINTS: usize = 100;
 
 /// One run, with its history.
 #[derive(Debug)]
@@ -22,27 +22,62 @@ pub struct Trial {
     pub at_its_end: bool,
 }
 
+impl Trial {
+    /// The run as it is judged.
+    pub fn judged(&self) -> Judged<'_> {
+        Judged {
+            seed: self.outcome.seed,
+            value: self.outcome.value,
+            distance: self.outcome.distance,
+            evaluations: self.outcome.evaluations,
+            improvements: &self.improvements,
+            at_its_end: self.at_its_end,
+            finished: self.outcome.end.is_ok(),
+        }
+    }
+}
+
+/// A run as it is judged, whoever made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// Its seed.
+    pub seed: u64,
+    /// The value of the point by which it is judged; infinite if the run could not continue.
+    pub value: f64,
+    /// Distance of that point to the nearest minimiser, in the maximum norm; NaN where none is known.
+    pub distance: f64,
+    /// Evaluations spent.
+    pub evaluations: u64,
+    /// How its best value improved.
+    pub improvements: &'a [Improvement],
+    /// Whether it is judged by what it had at its very end, and not by its best point.
+    pub at_its_end: bool,
+    /// Whether it ended as it should.
+    pub finished: bool,
+}
+
 /// The evaluations of a run whose settings do not limit them: 10 000 for each coordinate.
 pub fn most_evaluations(dim: usize) -> u64 {
     10_000u64.saturating_mul(dim as u64)
 }
 
-/// The initial points of runs with these settings, one after the other: those of a swarm of the engine, whatever the method. They
-/// are a function of the initial law and the seed alone; fewer particles have the first of them.
-pub fn cloud<T: Scalar>(config: &CboConfig, dim: usize) -> Result<Vec<f64>, SolveError> {
-    let most = if matches!(config.init, cbo::InitialLaw::Points(_)) { config.particles } else { MOST_POINTS };
+/// The first `count` initial points of runs with these settings, one after the other: those of a swarm of the engine. They are a function
+/// of the initial law and the seed alone; points of a file may be fewer.
+pub fn cloud<T: Scalar>(config: &CboConfig, dim: usize, count: usize) -> Result<Vec<f64>, SolveError> {
+    if let InitialLaw::Points(points) = &config.init {
+        return Ok(points.iter().copied().take(count * dim).collect());
+    }
     let start = CboConfig {
         init: config.init.clone(),
         bounds: config.bounds.clone(),
         bound_handling: config.bound_handling,
-        particles: config.particles.min(most),
+        particles: count,
         seed: config.seed,
         threads: 1,
         ..CboConfig::default()
     };
     let mut swarm = AskTell::<T>::new(&start, dim)?;
-    let points = swarm.ask().as_slice().iter().map(|x| x.to_f64());
-    Ok(points.take(MOST_POINTS * dim).collect())
+    Ok(swarm.ask().as_slice().iter().map(|x| x.to_f64()).collect())
 }
 
 /// One run on `problem` with the settings of `config`, which are the same for all methods but for the method itself. `None` if
@@ -74,7 +109,7 @@ where
         }
         Contestant::Baseline(baseline) => {
             let recorder = Recorder::new(Rounded::<T>::new(problem), problem, interrupted);
-            let start = cloud::<T>(&config, problem.dim())?;
+            let start = cloud::<T>(&config, problem.dim(), POINTS)?;
             let Some(outcome) = of_baseline(baseline, &config, problem, &recorder, &start)? else { return Ok(None) };
             (outcome, recorder.into_log().1)
         }
