@@ -13,6 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import problems
+from ._compare import compare
+from ._comparison import Comparison, Curve
 from ._lib import __version__
 from ._minimize import minimize
 from ._optimizer import Optimizer
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from . import optuna, plot, scipy, torch
 
 __all__ = [
+    "Comparison",
+    "Curve",
     "OptimizeResult",
     "Optimizer",
     "SuccessRate",
     "Theory",
     "__version__",
+    "compare",
     "minimize",
     "optuna",
     "plot",

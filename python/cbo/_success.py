@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _lib, _space
+from ._method import is_auto
 from ._minimize import minimize, run_settings
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class SuccessRate:
     successes, runs : int
         The counts.
     fun, distance, nfev, nit : ndarray
-        Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm
-        (NaN if no minimiser is known), evaluations, steps.
+        Of each run: the value of the point that counts, its distance to the nearest minimiser in the maximum
+        norm (NaN if no minimiser is known), evaluations, steps.
     seed : int
         Seed of the first run; the others follow.
     """
@@ -69,6 +70,7 @@ def success_rate(
     *,
     runs: int = 100,
     tolerance: float = 0.25,
+    judge: Literal["best", "consensus"] = "best",
     minimisers: ArrayLike | None = None,
     minimum: float | None = None,
     args: tuple[Any, ...] = (),
@@ -93,6 +95,9 @@ def success_rate(
         Number of runs; run r has the seed ``seed + r``, where `seed` is as for `cbo.minimize`.
     tolerance : float, optional
         Distance, or difference of values, below which a run is a success.
+    judge : "best" or "consensus", optional
+        The point that counts: the best one, or, as in the papers on consensus-based optimization, the consensus
+        point at the end. The method auto does not evaluate one, and is judged by its best point.
     minimisers : array of shape (d,) or (n, d), optional
         Where `fun` has its minimum.
     minimum : float, optional
@@ -114,6 +119,8 @@ def success_rate(
         raise ValueError(f"runs = {runs!r}: must be a whole number of at least 1")
     if not (isinstance(tolerance, (int, float, np.number)) and 0 < tolerance < math.inf):
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
+    if judge not in ("best", "consensus"):
+        raise ValueError(f"judge = {judge!r}: must be 'best' or 'consensus'")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
     first: int = _space.read_seed(seed)
@@ -121,13 +128,13 @@ def success_rate(
     if known is not None and minimisers is None and not args:
         settings = run_settings(options, particles, max_evaluations, first)
         _space.settle(known, bounds, x0, spread, settings)
-        raw = _lib.success_runs(known, settings, int(runs))
+        raw = _lib.success_runs(known, settings, int(runs), judge)
     else:
         if minimisers is None and minimum is None:
             raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
         place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
         limits = dict(particles=particles, max_evaluations=max_evaluations)
-        raw = _runs(fun, int(runs), first, minimisers, {**place, **limits, **options})
+        raw = _runs(fun, int(runs), first, minimisers, judge, {**place, **limits, **options})
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
     successes = int(np.count_nonzero(found))
     return SuccessRate(
@@ -136,11 +143,17 @@ def success_rate(
 
 
 def _runs(
-    fun: Callable[..., Any], runs: int, seed: int, minimisers: ArrayLike | None, keywords: dict[str, Any]
+    fun: Callable[..., Any],
+    runs: int,
+    seed: int,
+    minimisers: ArrayLike | None,
+    judge: str,
+    keywords: dict[str, Any],
 ) -> dict[str, NDArray[Any]]:
     """Runs one after the other."""
     results = [minimize(fun, seed=seed + run, **keywords) for run in range(runs)]
-    points = np.stack([result.x for result in results])
+    by_best = [judge == "best" or is_auto(result) for result in results]
+    points = np.stack([r.x if best else r.consensus for r, best in zip(results, by_best, strict=True)])
     distance = np.full(runs, np.nan)
     if minimisers is not None:
         wanted = np.atleast_2d(_space.numbers("minimisers", minimisers))
@@ -150,7 +163,7 @@ def _runs(
             )
         distance = np.abs(points[:, None, :] - wanted[None, :, :]).max(axis=2).min(axis=1)
     return {
-        "fun": np.array([result.fun for result in results]),
+        "fun": np.array([r.fun if best else r.consensus_fun for r, best in zip(results, by_best, strict=True)]),
         "distance": distance,
         "nfev": np.array([result.nfev for result in results]),
         "nit": np.array([result.nit for result in results]),

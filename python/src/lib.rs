@@ -4,6 +4,7 @@
 
 mod answers;
 mod builtin;
+mod compare;
 mod driver;
 mod errors;
 mod function;
@@ -39,5 +40,12 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
     module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
     module.add_function(wrap_pyfunction!(success::wilson, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_methods, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_names, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_cloud, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_scale, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_trials, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_baseline, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_summary, module)?)?;
     module.add_function(wrap_pyfunction!(theory::theory, module)?)
 }

@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod certify;
+pub mod compare;
 pub mod config_file;
 pub mod error;
 pub mod experiment;
@@ -32,6 +33,7 @@ pub mod sheet;
 pub mod shell;
 pub mod stability;
 pub mod success;
+pub mod table;
 pub mod text;
 pub mod theory;
 pub mod values;
@@ -50,6 +52,7 @@ Examples:
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --out run
   cbo resume run
   cbo success rastrigin --dim 20 --runs 100
+  cbo compare rastrigin --dim 10 --methods auto,cbo,pso --out results
   cbo list
   cbo bench
   cbo paper all --quick --out figures
@@ -83,6 +86,8 @@ pub enum Command {
     Runs(runs::RunsArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
+    /// Compare methods with each other and with baselines: success, evaluations, targets, tests
+    Compare(compare::CompareArgs),
     /// Show the benchmark functions: formula, domain, minimum
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
@@ -105,8 +110,10 @@ pub enum Command {
 
 /// The whole command line, with complete help texts.
 pub fn command() -> clap::Command {
-    let command =
-        Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete);
+    let command = Cli::command()
+        .mut_subcommand("minimize", options::complete)
+        .mut_subcommand("success", options::complete)
+        .mut_subcommand("compare", |command| compare::complete(options::complete(command)));
     flags::with_short(command)
 }
 
@@ -128,6 +135,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Resume(args) => resume::run(&args),
             Command::Runs(args) => runs::run(&args),
             Command::Success(args) => success::run(&args, &origins),
+            Command::Compare(args) => compare::run(&args, &origins),
             Command::List(args) => list::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Paper(args) => paper::run(&args),

@@ -164,8 +164,8 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The first setting given that only a swarm of the dynamics has: its flag.
-    fn of_the_dynamics(&self) -> Option<&'static str> {
+    /// The settings given that only a swarm of the dynamics has: their flags.
+    pub fn of_the_dynamics(&self) -> impl Iterator<Item = &'static str> {
         fn on<T>(switch: &Option<Switch<T>>) -> bool {
             matches!(switch, Some(Switch(Some(_))))
         }
@@ -187,7 +187,29 @@ impl RunOptions {
             ("time", on(&self.time)),
             ("diameter", on(&self.diameter)),
         ];
-        given.into_iter().find_map(|(flag, given)| given.then_some(flag))
+        given.into_iter().filter_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// Leaves out a setting of the dynamics, for a method that does not have it.
+    pub fn leave_out(&mut self, flag: &str) {
+        match flag {
+            "particles" => self.particles = None,
+            "lambda" => self.lambda = None,
+            "sigma" => self.sigma = None,
+            "alpha" => self.alpha = None,
+            "dt" => self.dt = None,
+            "diffusion" => self.diffusion = None,
+            "scheme" => self.scheme = None,
+            "update" => self.update = None,
+            "kick" => self.kick = None,
+            "freeze" => self.freeze = None,
+            "epoch-steps" => self.epoch_steps = None,
+            "reduction" => self.reduction = None,
+            "steps" => self.steps = None,
+            "time" => self.time = None,
+            "diameter" => self.diameter = None,
+            _ => (),
+        }
     }
 
     /// Settles the method where none is given: auto, or cbo if a setting of its dynamics is given, or something `else_given` that only
@@ -197,7 +219,7 @@ impl RunOptions {
         else_given: Option<&'static str>,
         origins: &Origins,
     ) -> Result<Option<String>, CliError> {
-        let reason = self.of_the_dynamics().or(else_given);
+        let reason = self.of_the_dynamics().next().or(else_given);
         let (method, note) = match (self.method, reason) {
             (Some(method), _) => (method, None),
             (None, None) => (Method::Auto(Auto::default()), None),
@@ -277,4 +299,29 @@ pub fn complete(command: clap::Command) -> clap::Command {
             _ => arg,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{FromArgMatches, Parser};
+
+    #[test]
+    fn every_setting_of_the_dynamics_can_be_left_out() {
+        #[derive(Parser)]
+        struct All {
+            #[command(flatten)]
+            run: RunOptions,
+        }
+        let line = "cbo sphere --particles 2 --lambda 1 --sigma 1 --alpha 1 --dt 1 --diffusion isotropic --scheme drift-first --batch 1 \
+                    --update partial --kick 1 --freeze 1 --epoch-steps 1 --reduction on --steps 1 --time 1 --diameter 1";
+        let matches = <All as clap::CommandFactory>::command().get_matches_from(line.split_whitespace());
+        let mut options = All::from_arg_matches(&matches).expect("options").run;
+        let given: Vec<&str> = options.of_the_dynamics().collect();
+        assert_eq!(given.len(), 15);
+        for (left, flag) in given.iter().enumerate().rev() {
+            options.leave_out(flag);
+            assert_eq!(options.of_the_dynamics().collect::<Vec<_>>(), given[..left], "{flag}");
+        }
+    }
 }

@@ -115,12 +115,28 @@ impl Setup {
     /// Checks the options and completes them with what the problem says. `origins` knows what came from a file.
     pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
         let problem = ProblemSpec::new(&options.problem, origins)?;
-        let precision = options.precision.unwrap_or_default();
-        let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
-        let built = problem.build_for_run(config.seed).map_err(|e| match e {
+        let drafted = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
+        let built = problem.build_for_run(drafted.0.seed).map_err(|e| match e {
             ProblemError::Stopped { .. } => ended_before(),
             e => origins.blame(field_of(&e), &told(&e)),
         })?;
+        Self::complete(problem, Arc::new(built), drafted, options, origins)
+    }
+
+    /// The same problem with other options.
+    pub fn again(&self, options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
+        let drafted = settings(options, self.problem.dim, self.problem.rotate.is_some(), origins)?;
+        Self::complete(self.problem.clone(), Arc::clone(&self.built), drafted, options, origins)
+    }
+
+    /// Completes settings by what needs the problem.
+    fn complete(
+        problem: ProblemSpec,
+        built: Arc<Problem>,
+        (mut config, points): (CboConfig, Option<Vec<f64>>),
+        options: &RunOptions,
+        origins: &Origins,
+    ) -> Result<Self, CliError> {
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
         let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
@@ -140,7 +156,7 @@ impl Setup {
             config.freeze = built.minimisers().first().cloned();
         }
         let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
-        Ok(Self { problem, built: Arc::new(built), plan, precision, freeze_at_minimiser })
+        Ok(Self { problem, built, plan, precision: options.precision.unwrap_or_default(), freeze_at_minimiser })
     }
 
     /// The settings of a run on `problem` with this seed.
@@ -158,6 +174,13 @@ impl Setup {
     }
 }
 
+/// The settings that need neither problem nor file.
+pub fn drafted(options: &RunOptions) -> CboConfig {
+    let mut config = CboConfig::of(options.method.unwrap_or_default());
+    options.apply(&mut config);
+    config
+}
+
 /// The settings that need no problem, and the initial points if they are in a file. Checked to fit into memory, before anything
 /// of that size is allocated.
 pub fn settings(
@@ -166,8 +189,7 @@ pub fn settings(
     rotated: bool,
     origins: &Origins,
 ) -> Result<(CboConfig, Option<Vec<f64>>), CliError> {
-    let mut config = CboConfig::of(options.method.unwrap_or_default());
-    options.apply(&mut config);
+    let mut config = drafted(options);
     let points = match &options.init {
         Some(InitSpec::File(path)) => Some(read_points(path, dim).map_err(|e| origins.blame("init", &e))?),
         _ => None,

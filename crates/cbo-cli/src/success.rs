@@ -10,7 +10,7 @@ use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
 use crate::{interrupt, progress, waits};
 use cbo::{CboConfig, Objective, Scalar};
-use cbo_lab::success::{Rate, median, outcome};
+use cbo_lab::success::{Judge, Rate, median, outcome};
 use cbo_problems::{Problem, ProblemError};
 use clap::Args;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ Examples:
   cbo success ackley --dim 10 --alpha ess:0.1 --max-evaluations 50000 --tolerance 0.1
 
 Run r has the seed SEED + r, and with `random` a shift and a rotation of its own. A run is a success if its best point lies
-nearer to a minimiser than the tolerance, in the maximum norm.";
+nearer to a minimiser than the tolerance, in the maximum norm; with `--judge consensus` its consensus point at the end.";
 
 /// Measures how often a minimum is found.
 #[derive(Args, Clone, Debug, Default)]
@@ -38,6 +38,10 @@ pub struct SuccessArgs {
     /// Distance to a minimiser, in the maximum norm, below which a run is a success
     #[arg(long, value_name = "LENGTH", default_value = "0.25", value_parser = values::number, help_heading = "Success")]
     pub tolerance: f64,
+    /// The point by which a run is judged: best (the best ever evaluated) or consensus (the consensus point at the end, as in the papers;
+    /// auto has none, and is judged by its best point)
+    #[arg(long, value_name = "POINT", default_value = "best", value_parser = values::judge, help_heading = "Success")]
+    pub judge: Judge,
     /// Reports every run
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Success")]
@@ -49,7 +53,7 @@ pub struct SuccessArgs {
 struct Outcome {
     seed: u64,
     success: bool,
-    /// Distance of the best point to the nearest minimiser; infinite if the run failed.
+    /// Distance of the point that counts to the nearest minimiser; infinite if the run failed.
     distance: Number,
     value: Number,
     evaluations: u64,
@@ -71,6 +75,7 @@ struct Summary {
     wilson_high: f64,
     tolerance: Number,
     criterion: &'static str,
+    judge: String,
     median_evaluations: Option<Number>,
     median_evaluations_successful: Option<Number>,
     median_value: Option<Number>,
@@ -88,7 +93,13 @@ struct Summary {
 /// Nobody waits for more runs than this, and their outcomes are kept until the end.
 const MOST_RUNS: usize = 10_000_000;
 
-const CRITERION: &str = "max-norm distance of the best point to a minimiser is below the tolerance";
+/// What a success is, by the point that counts.
+fn criterion(judge: Judge) -> &'static str {
+    match judge {
+        Judge::Best => "max-norm distance of the best point to a minimiser is below the tolerance",
+        Judge::Consensus => "max-norm distance of the consensus point to a minimiser is below the tolerance",
+    }
+}
 
 /// Runs the command.
 pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
@@ -104,26 +115,30 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     waits::be_quiet(options.quiet());
     let note = options.settle_method(None, origins)?;
     let setup = Setup::new(&options, origins)?;
+    let judge = if setup.plan.config().method.is_auto() { Judge::Best } else { args.judge };
     if !options.quiet() {
+        if judge != args.judge {
+            eprintln_quietly("note: method auto evaluates no consensus point, and is judged by its best point");
+        }
         note.iter().for_each(|note| eprintln_quietly(&format!("note: {note}")));
         setup.warning().iter().for_each(|warning| eprintln_quietly(&format!("warning: {warning}")));
     }
     let outcomes = match setup.precision {
-        Precision::F32 => all_runs::<f32>(args, &setup),
-        Precision::F64 => all_runs::<f64>(args, &setup),
+        Precision::F32 => all_runs::<f32>(args, judge, &setup),
+        Precision::F64 => all_runs::<f64>(args, judge, &setup),
     }?;
     if outcomes.is_empty() {
         eprintln_quietly("error: ended by Ctrl-C before a run was complete");
         return Err(CliError::Interrupted);
     }
     let interrupted = outcomes.len() < args.runs;
-    let summary = Summary::new(args, &setup, outcomes)?;
+    let summary = Summary::new(args, judge, &setup, outcomes)?;
     print(&if args.run.json() { json(&summary) } else { summary.lines() })?;
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 /// All runs, spread over the threads; each run has one. Runs that Ctrl-C ended are left out.
-fn all_runs<T: Scalar>(args: &SuccessArgs, setup: &Setup) -> Result<Vec<Outcome>, CliError>
+fn all_runs<T: Scalar>(args: &SuccessArgs, judge: Judge, setup: &Setup) -> Result<Vec<Outcome>, CliError>
 where
     Problem: Objective<T>,
 {
@@ -137,7 +152,8 @@ where
         if interrupt::requested() {
             return None;
         }
-        let outcome = one_run::<T>(setup, setup.plan.config().seed.wrapping_add(index as u64), args.tolerance);
+        let seed = setup.plan.config().seed.wrapping_add(index as u64);
+        let outcome = one_run::<T>(setup, seed, args.tolerance, judge);
         if let Some(bar) = &bar {
             bar.inc(1);
             bar.set_message(format!(
@@ -158,7 +174,7 @@ where
 }
 
 /// One run; `None` if Ctrl-C ended it. Errors are about settings; a run that could not continue is an outcome.
-fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64) -> Option<Result<Outcome, CliError>>
+fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64, judge: Judge) -> Option<Result<Outcome, CliError>>
 where
     Problem: Objective<T>,
 {
@@ -168,7 +184,7 @@ where
         Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
-    let found = match outcome::<T>(&config, &problem, &problem, &interrupt::requested) {
+    let found = match outcome::<T>(&config, &problem, &problem, judge, &interrupt::requested) {
         Ok(found) => found?,
         Err(error) => return Some(Err(failure(&error))),
     };
@@ -187,8 +203,8 @@ where
     }))
 }
 
-/// The problem in words: shifts and rotations that differ from run to run have no number to show.
-fn description(problem: &ProblemSpec) -> Result<String, CliError> {
+/// A problem in words: shifts and rotations that differ from run to run have no number to show.
+pub fn description(problem: &ProblemSpec) -> Result<String, CliError> {
     let mut same = problem.clone();
     let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
     let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
@@ -197,7 +213,7 @@ fn description(problem: &ProblemSpec) -> Result<String, CliError> {
 }
 
 impl Summary {
-    fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
+    fn new(args: &SuccessArgs, judge: Judge, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
         let problem = setup.problem.build(setup.plan.config().seed).map_err(|e| CliError::usage(&e))?;
         let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
         let Rate { rate, low: wilson_low, high: wilson_high, .. } = Rate::of(successes, runs);
@@ -212,7 +228,8 @@ impl Summary {
             wilson_low,
             wilson_high,
             tolerance: Number(args.tolerance),
-            criterion: CRITERION,
+            criterion: criterion(judge),
+            judge: judge.to_string(),
             median_evaluations: median(finished().map(evaluations)).map(Number),
             median_evaluations_successful: median(finished().filter(|o| o.success).map(evaluations)).map(Number),
             median_value: median(finished().map(|o| o.value.0)).map(Number),
@@ -258,7 +275,8 @@ impl Summary {
             (
                 "success",
                 format!(
-                    "the best point is nearer than {} to a minimiser, in the maximum norm",
+                    "the {} point is nearer than {} to a minimiser, in the maximum norm",
+                    self.judge,
                     short(self.tolerance.0)
                 ),
             ),
@@ -281,7 +299,7 @@ impl Summary {
                     counted(self.median_evaluations_successful)
                 ),
             ),
-            ("best value", format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
+            (if self.judge == "best" { "best value" } else { "value" }, format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
         ];
         text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
         if self.failed_runs > 0 {

@@ -1,6 +1,7 @@
 //! What a flag may say: the texts of schedules, laws, boxes and switches, read and written.
 
 use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Method, Reduction, Scheme, Sigma, Update};
+use cbo_lab::success::Judge;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -262,6 +263,11 @@ pub fn reduction(text: &str) -> Result<Switch<Reduction>, String> {
 
 /// The dynamics of the particles.
 pub fn method(text: &str) -> Result<Method, String> {
+    engine(text)
+}
+
+/// The point by which a run is judged.
+pub fn judge(text: &str) -> Result<Judge, String> {
     engine(text)
 }
 

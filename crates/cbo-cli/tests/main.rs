@@ -7,6 +7,7 @@ mod mutation;
 
 mod auto;
 mod certificate;
+mod compare;
 mod docs;
 mod errors;
 mod experiment;

@@ -2,6 +2,7 @@
 //! file. Colours are those of Okabe and Ito, which colour-blind people can tell apart; maps are in viridis.
 
 pub mod certificate;
+pub mod compare;
 pub mod digits;
 pub mod experiments;
 pub mod figures;
