@@ -200,6 +200,7 @@ impl RunOptions {
             "dt" => self.dt = None,
             "diffusion" => self.diffusion = None,
             "scheme" => self.scheme = None,
+            "truncation" => self.truncation = None,
             "update" => self.update = None,
             "kick" => self.kick = None,
             "freeze" => self.freeze = None,

@@ -299,7 +299,10 @@ impl Summary {
                     counted(self.median_evaluations_successful)
                 ),
             ),
-            (if self.judge == "best" { "best value" } else { "value" }, format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
+            (
+                if self.judge == "best" { "best value" } else { "value" },
+                format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0)),
+            ),
         ];
         text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
         if self.failed_runs > 0 {
