@@ -79,6 +79,20 @@ impl InitialLaw {
         }
     }
 
+    /// The standard deviation of coordinate `k` of `dim`.
+    pub(crate) fn deviation(&self, k: usize, dim: usize) -> f64 {
+        match self {
+            Self::Normal { variance, .. } => variance.get(k).sqrt(),
+            Self::Uniform { low, high } => (high.get(k) - low.get(k)) / 12f64.sqrt(),
+            Self::Points(points) => {
+                let column = || points.iter().skip(k).step_by(dim);
+                let count = column().count() as f64;
+                let mean = column().sum::<f64>() / count;
+                (column().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt()
+            }
+        }
+    }
+
     /// Fills `positions` with particles of `dim` coordinates each.
     pub(crate) fn draw<T: Scalar>(&self, seed: u64, dim: usize, positions: &mut [T]) {
         let noise = Noise::new(seed, Stream::Initial, 0);
