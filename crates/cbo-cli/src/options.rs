@@ -66,7 +66,8 @@ pub struct RunOptions {
     pub init: Option<InitSpec>,
 
     /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
-    /// points (drift, noise, beta, kappa, theta) [default: auto, or cbo where a setting of its dynamics is given]
+    /// points (drift, noise, beta, kappa, theta); polarised[:NAME=VALUE,...] finds several minimisers (kappa, kernel);
+    /// sampling[:law=true] agrees on a covariance too [default: auto, or cbo where a setting of its dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
     /// Method auto: only polishes the start, without restarts elsewhere

@@ -1,12 +1,13 @@
 //! The result of a run: one JSON object, or a few lines for people.
 
 use crate::certify::CertificateResult;
+use crate::minimize::sample::SampleResult;
 use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::text::one_line;
 use crate::values::Precision;
 use cbo::simd;
-use cbo::{CboConfig, Phase, RunReport, Scalar, StopReason};
+use cbo::{CboConfig, Method, Minimiser, Phase, RunReport, Sample, Scalar, StopReason};
 use serde::Serialize;
 
 /// The report of a run, in the order of the JSON object.
@@ -53,6 +54,12 @@ pub struct Summary {
     /// Particles at the end, if the method has a swarm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub particles: Option<usize>,
+    /// The minimisers that a polarised swarm found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimisers: Option<Vec<MinimiserResult>>,
+    /// What draws from the law tell of it, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleResult>,
     /// What the method auto did, one phase after the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<PhaseResult>>,
@@ -72,6 +79,38 @@ pub struct Summary {
     /// What the lemma and the propositions of the paper say about it, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateResult>,
+}
+
+/// A minimiser that a swarm found.
+#[derive(Clone, Debug, Serialize)]
+pub struct MinimiserResult {
+    /// The best particle there.
+    pub x: Vec<Number>,
+    /// Its value.
+    pub value: Number,
+    /// Particles that belong to it.
+    pub particles: usize,
+    /// The same as a fraction of the swarm.
+    pub fraction: Number,
+}
+
+impl<T: Scalar> From<&Minimiser<T>> for MinimiserResult {
+    fn from(found: &Minimiser<T>) -> Self {
+        Self {
+            x: found.x.iter().map(|x| Number(x.to_f64())).collect(),
+            value: Number(found.value),
+            particles: found.particles,
+            fraction: Number(found.fraction),
+        }
+    }
+}
+
+impl MinimiserResult {
+    fn line(&self) -> String {
+        let x: Vec<f64> = self.x.iter().map(|v| v.0).collect();
+        let (particles, percent) = (grouped(self.particles as u64), (100.0 * self.fraction.0).round());
+        format!("{} at {}, {particles} particles ({percent} %)", short(self.value.0), point(&x))
+    }
 }
 
 /// A phase of the method auto.
@@ -130,6 +169,9 @@ impl Summary {
             sigma: Number(report.sigma()),
             particles: (!auto)
                 .then(|| if report.ensemble().is_empty() { config.particles } else { report.ensemble().len() }),
+            minimisers: matches!(config.method, Method::Polarised(_))
+                .then(|| report.minimisers().iter().map(MinimiserResult::from).collect()),
+            sample: None,
             phases: auto.then(|| report.phases().iter().map(PhaseResult::from).collect()),
             explanation: None,
             seed: report.seed(),
@@ -139,6 +181,13 @@ impl Summary {
             seconds: Number(report.seconds()),
             certificate: None,
         }
+    }
+
+    /// Adds draws, and what they cost.
+    pub fn add<T: Scalar>(&mut self, result: SampleResult, drawn: &Sample<T>) {
+        self.sample = Some(result);
+        self.evaluations += drawn.evaluations();
+        self.failed_evaluations += drawn.failed_evaluations();
     }
 
     /// A few lines for people.
@@ -166,11 +215,19 @@ impl Summary {
             ("stopped", stopped),
             ("seconds", short(self.seconds.0)),
         ];
-        if let Some(consensus) = consensus {
-            rows.insert(3, ("consensus", consensus));
+        if let Some(sample) = &self.sample {
+            rows[0].0 = "sampled";
+            rows.splice(1..3, sample.lines());
+        } else {
+            if let Some(consensus) = consensus {
+                rows.insert(3, ("consensus", consensus));
+            }
+            if let Some(distance) = &self.distance {
+                rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
+            }
         }
-        if let Some(distance) = &self.distance {
-            rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
+        for (number, minimiser) in self.minimisers.iter().flatten().enumerate() {
+            rows.push((if number == 0 { "minimisers" } else { "" }, minimiser.line()));
         }
         if let Some(certificate) = &self.certificate {
             rows.extend(certificate.lines());

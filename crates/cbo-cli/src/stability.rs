@@ -1,7 +1,7 @@
 //! The warning about a swarm that cannot contract, by one rule for settings that are given and for defaults.
 
 use crate::numbers::{plain, short};
-use cbo::{CboConfig, Method, Plan, Sigma};
+use cbo::{CboConfig, Method, Plan, Sampling, Sigma};
 use cbo_lab::theory::stability::{contracting_sigmas, log_factor};
 
 /// A warning when almost every particle moves away from a consensus point that stays where it is, so that the swarm cannot contract;
@@ -10,11 +10,19 @@ use cbo_lab::theory::stability::{contracting_sigmas, log_factor};
 /// Between the bound of the mean square and this one single particles travel far while the swarm contracts: many good settings,
 /// the default among them, lie there, and are nothing to warn of. `cbo theory` tells on which side of both a setting is.
 ///
-/// Only for plain consensus-based optimization: nothing of the kind is known of the others, and truncated noise takes nobody far away.
+/// For plain and for polarised consensus-based optimization, in which each particle has such a point of its own; nothing of the kind is
+/// known of the others, and truncated noise takes nobody far away. Of sampling it is known that it contracts, or comes to rest, with every dt, but only where the swarm is.
 pub fn warning(plan: &Plan) -> Option<String> {
     let (config, dim) = (plan.config(), plan.dim());
-    if config.method != Method::Cbo || config.truncation.is_some() {
-        return None;
+    match config.method {
+        Method::Cbo | Method::Polarised(_) if config.truncation.is_none() => (),
+        Method::Sampling(Sampling { law: false }) if config.particles <= dim => {
+            return Some(format!(
+                "particles = {}: they never leave the plane that they span at the beginning; take more than dim = {dim}",
+                config.particles
+            ));
+        }
+        _ => return None,
     }
     let (lambda, dt, drift) = (plain(config.lambda), plain(config.dt), config.lambda * config.dt);
     if 1.0 - drift == 1.0 {

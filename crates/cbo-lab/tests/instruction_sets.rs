@@ -4,8 +4,8 @@
 
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Reduction, Scalar, Scheme,
-    Sigma, Update, solve,
+    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Polarised, Reduction, Sampling,
+    Scalar, Scheme, Sigma, Update, solve,
 };
 use cbo_lab::training::{Settings, train};
 use cbo_problems::nn::{Network, Shape};
@@ -83,7 +83,26 @@ fn print_fingerprints() {
         }
     }
     hop(print);
+    sample_laws(print);
     train_networks(print);
+}
+
+/// Swarms that agree on a covariance, which have none of most settings.
+fn sample_laws(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        for law in [false, true] {
+            let problem = Problem::builder(FUNCTIONS[dim % FUNCTIONS.len()]).dim(dim).build().expect("a problem");
+            let config = CboConfig {
+                particles: 55 + dim % 3,
+                steps: Some(9),
+                init: InitialLaw::uniform(problem.domain()),
+                threads: 1 + dim % 2,
+                ..CboConfig::of(Method::Sampling(Sampling { law }))
+            };
+            print(&("f64", dim, law), run::<f64>(&config, &problem));
+            print(&("f32", dim, law), run::<f32>(&config, &problem));
+        }
+    }
 }
 
 /// Schedules and extras in turn.
@@ -94,10 +113,12 @@ fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
         method: match number % 13 {
             3 => Method::Memory(Memory::default()),
             8 => Method::Memory(smooth),
+            5 => Method::Polarised(Polarised::default()),
             _ => Method::Cbo,
         },
         particles,
-        alpha: alpha[number % 3],
+        // Where the best particle is all that counts, there is no consensus but one.
+        alpha: alpha[if number % 13 == 5 { number % 2 } else { number % 3 }],
         sigma: Sigma::Constant(0.6),
         dt: 0.05,
         kick: number.is_multiple_of(5).then_some(0.01),
@@ -169,7 +190,7 @@ fn whole_runs_have_the_same_bits_on_every_instruction_set() {
     let mut found: Vec<_> = begun.collect::<Vec<_>>().into_iter().map(|(set, all)| (set, all.join())).collect();
     let (last, portable) = found.pop().expect("the portable set");
     let portable = portable.expect("its fingerprints");
-    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, 40 * 2 * 2 * 3 * 4 * 2 + 9));
+    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, 40 * 2 * 2 * 3 * 4 * 2 + 40 * 2 * 2 + 9));
     for (set, found) in found {
         let found = found.expect("fingerprints");
         assert_eq!(found.len(), portable.len(), "{set}");

@@ -3,6 +3,7 @@
 use crate::answers::{Answers, Known, Limits};
 use crate::auto;
 use crate::config::{Plan, Settings};
+use crate::minimisers;
 use crate::objective::Rows;
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
@@ -184,7 +185,9 @@ impl<T: Scalar> AskTell<T> {
             energies.fill(T::from_f64(f64::NAN));
         }
         let summary = self.run.summary(consensus_value, self.stopped.unwrap_or(StopReason::Observer));
-        RunReport { ensemble: self.run.ensemble().clone(), energies, ..summary }
+        let ensemble = self.run.ensemble().clone();
+        let minimisers = minimisers::found(self.run.plan(), &ensemble, &energies, self.run.evaluated());
+        RunReport { ensemble, energies, minimisers, ..summary }
     }
 
     /// The state as bytes, from which [`load`](Self::load) continues bit for bit.

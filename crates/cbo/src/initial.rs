@@ -91,17 +91,23 @@ impl InitialLaw {
         }
     }
 
-    /// The standard deviation of each coordinate; of points their sample deviation.
-    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+    /// The standard deviation of coordinate `k` of `dim`; of points their sample deviation.
+    pub(crate) fn deviation(&self, k: usize, dim: usize) -> f64 {
         match self {
-            Self::Normal { variance, .. } => (0..dim).map(|k| variance.get(k).sqrt()).collect(),
-            Self::Uniform { low, high } => (0..dim).map(|k| (high.get(k) - low.get(k)) / 12f64.sqrt()).collect(),
+            Self::Normal { variance, .. } => variance.get(k).sqrt(),
+            Self::Uniform { low, high } => (high.get(k) - low.get(k)) / 12f64.sqrt(),
             Self::Points(points) => {
-                let others = (points.len() / dim).saturating_sub(1).max(1) as f64;
-                let square = |(k, mean): (usize, &f64)| column(points, k, dim).map(|x| (x - mean).powi(2)).sum::<f64>();
-                self.means(dim).iter().enumerate().map(|of| (square(of) / others).sqrt()).collect()
+                let count = (points.len() / dim) as f64;
+                let mean = column(points, k, dim).sum::<f64>() / count;
+                let squares = column(points, k, dim).map(|x| (x - mean).powi(2)).sum::<f64>();
+                (squares / (count - 1.0).max(1.0)).sqrt()
             }
         }
+    }
+
+    /// The standard deviation of each coordinate.
+    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+        (0..dim).map(|k| self.deviation(k, dim)).collect()
     }
 
     /// Fills `positions` with particles of `dim` coordinates each.

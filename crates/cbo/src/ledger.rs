@@ -1,6 +1,7 @@
 //! What a run has spent and found: the numbers from which its end is decided.
 
 use crate::config::Plan;
+use crate::method::Method;
 use crate::numbers::{grouped, plain};
 use crate::report::{Evaluated, SolveError, StopReason};
 use crate::simd::Scalar;
@@ -111,7 +112,13 @@ impl<T: Scalar> Ledger<T> {
                 )
             }
             StopReason::Diameter => {
-                format!("The swarm is smaller than {} in every coordinate.", number(self.done_below))
+                let size = number(self.done_below);
+                match config.method {
+                    Method::Polarised(polarised) if polarised.kappa.is_finite() => {
+                        format!("Every particle is nearer than {size} to its consensus point in every coordinate.")
+                    }
+                    _ => format!("The swarm is smaller than {size} in every coordinate."),
+                }
             }
             StopReason::Stagnation => {
                 format!("The best value has not improved for {} steps.", grouped(config.stagnation.unwrap_or(0)))

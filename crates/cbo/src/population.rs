@@ -137,6 +137,12 @@ impl<T: Scalar> Population<T> {
         }
     }
 
+    /// Whether every particle is nearer than `limit` to the point that is kept of it, in the maximum norm.
+    pub fn is_nearer_than(&self, limit: f64) -> bool {
+        let near = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() < limit;
+        self.ensemble.rows().as_slice().iter().zip(&*self.kept.points).all(near)
+    }
+
     /// Copies the columns of the current batch together.
     pub fn gather(&mut self) {
         let Some(batches) = &self.batches else { return };

@@ -3,6 +3,7 @@
 use crate::auto::Phase;
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
+use crate::minimisers::Minimiser;
 use crate::numbers::grouped;
 use crate::objective::EvalError;
 use crate::run::Process;
@@ -195,6 +196,7 @@ pub struct RunReport<T> {
     pub(crate) phases: Vec<Phase>,
     pub(crate) explanation: Vec<String>,
     pub(crate) covariance: Option<Vec<f64>>,
+    pub(crate) minimisers: Vec<Minimiser<T>>,
 }
 
 impl<T> RunReport<T> {
@@ -233,6 +235,13 @@ impl<T> RunReport<T> {
     /// [`auto`](crate::Method::Auto) may know it.
     pub fn covariance(&self) -> Option<&[f64]> {
         self.covariance.as_deref()
+    }
+
+    /// The minimisers that a [polarised](crate::Method::Polarised) swarm found, the best first: from each particle one goes to the best
+    /// particle within the width of the kernel, and on from there until none there is better. A minimiser has at least two particles and
+    /// one in a hundred of the swarm. None for other methods.
+    pub fn minimisers(&self) -> &[Minimiser<T>] {
+        &self.minimisers
     }
 
     /// Steps taken.
@@ -326,6 +335,14 @@ pub enum SolveError {
         failed: u64,
         /// How many were infeasible.
         infeasible: u64,
+    },
+    /// Nothing to draw from.
+    #[error(
+        "step {step}: the weighted particles do not vary in all directions, so that there is no law to draw from; use more particles"
+    )]
+    Degenerate {
+        /// The step.
+        step: u64,
     },
     /// A failed evaluation in a strict run.
     #[error("step {step}, particle {particle}: the energy is {energy}, and the run is strict")]

@@ -14,6 +14,7 @@ use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
 use crate::method::{Decision, Move};
+use crate::minimisers;
 use crate::objective::{Grouping, Objective, Rows, StepContext};
 use crate::ranks::{Alone, Ranks};
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
@@ -117,8 +118,8 @@ impl<T: Scalar> Run<T> {
             let (value, remedy) = (config.method.to_string(), remedy.into());
             Err(crate::ConfigError { field: "method", value, remedy }.into())
         };
-        if nature.stochastic && config.method.remembers() {
-            return refuse("remembered energies are worth nothing where the data change; use method cbo");
+        if nature.stochastic && config.method.needs_one_objective() {
+            return refuse("energies of other data are worth nothing to it; use method cbo");
         }
         if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
             return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
@@ -219,9 +220,10 @@ impl<T: Scalar> Run<T> {
             Some(energy[0].to_f64())
         };
         let (report, told) = (self.summary(value, reason), self.midway.is_none());
+        let minimisers = minimisers::found(&self.plan, self.ensemble(), self.energies(), self.evaluated());
         let known = if told { Vec::new() } else { self.energies().to_vec() };
         let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies: if told { energies } else { known }, ..report })
+        Ok(RunReport { ensemble, energies: if told { energies } else { known }, minimisers, ..report })
     }
 
     /// The consensus point in the precision of the run; in a first step that is left half evaluated the best point so far.
@@ -398,7 +400,7 @@ impl<T: Scalar> Process<T> for Run<T> {
         if let Some(point) = &config.freeze {
             self.agreed.consensus.copy_from_slice(point);
         }
-        self.agreed.sigma = config.sigma.at(at.step, at.epoch);
+        self.agreed.sigma = if config.method.has("sigma") { config.sigma.at(at.step, at.epoch) } else { 0.0 };
         self.agreed.kicked = config.kick.is_some_and(|tolerance| self.moved() < tolerance);
         Ok(())
     }
@@ -454,6 +456,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             phases: Vec::new(),
             explanation: Vec::new(),
             covariance: None,
+            minimisers: Vec::new(),
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::auto::Auto;
 use crate::bounds::BoundHandling;
 use crate::config::Update;
 use crate::initial::{Coordinates, InitialLaw};
-use crate::method::{Diffusion, HoppingStart, HoppingWeights, Memory, Method, Scheme};
+use crate::method::{Diffusion, HoppingStart, HoppingWeights, Memory, Method, Polarised, Sampling, Scheme};
+use crate::pairs::Similarity;
 use crate::schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -73,6 +74,7 @@ words! {
     Clock: "step" => Step, "epoch" => Epoch;
     HoppingWeights: "energies" => Energies, "ranks" => Ranks;
     HoppingStart: "law" => Law, "point" => Point;
+    Similarity: "gaussian" => Gaussian, "laplace" => Laplace, "inverse-quadratic" => InverseQuadratic;
 }
 
 /// The numbers of a schedule, and its clock if one is named at the end.
@@ -260,7 +262,7 @@ impl Display for InitialLaw {
 
 impl Method {
     /// The names of the methods.
-    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory", "hopping"];
+    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory", "hopping", "polarised", "sampling"];
 
     /// Every method, with its own default settings.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -273,6 +275,8 @@ impl Method {
             Self::Cbo => "cbo",
             Self::Memory(_) => "memory",
             Self::Hopping(_) => "hopping",
+            Self::Polarised(_) => "polarised",
+            Self::Sampling(_) => "sampling",
             Self::Auto(_) => "auto",
         }
     }
@@ -297,6 +301,8 @@ impl FromStr for Method {
             }
             "memory" => settings.parse().map(Self::Memory),
             "hopping" => settings.parse().map(Self::Hopping),
+            "polarised" => settings.parse().map(Self::Polarised),
+            "sampling" => settings.parse().map(Self::Sampling),
             "auto" => settings.parse().map(Self::Auto),
             _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
         }
@@ -309,9 +315,29 @@ impl Display for Method {
             Self::Cbo => String::new(),
             Self::Memory(memory) => memory.to_string(),
             Self::Hopping(hopping) => hopping.to_string(),
+            Self::Polarised(polarised) => polarised.to_string(),
+            Self::Sampling(sampling) => sampling.to_string(),
             Self::Auto(auto) => auto.to_string(),
         };
         f.pad(&format!("{}{}{settings}", self.name(), if settings.is_empty() { "" } else { ":" }))
+    }
+}
+
+/// The only setting of a method, `NAME=true` or `NAME=false`; nothing is the default.
+fn only_setting(method: &str, setting: &str, text: &str) -> Result<bool, TextError> {
+    let Some((name, value)) = text.split_once('=') else {
+        return if text.trim().is_empty() {
+            Ok(false)
+        } else {
+            refuse(format!("{method} has one setting, {setting}=true"))
+        };
+    };
+    match value.trim().parse() {
+        _ if name.trim() != setting => {
+            refuse(format!("`{}` is not a setting of {method}; it has {setting}", name.trim()))
+        }
+        Ok(value) => Ok(value),
+        Err(_) => refuse(format!("{setting} is true or false, not `{}`", value.trim())),
     }
 }
 
@@ -319,18 +345,51 @@ impl Display for Method {
 impl FromStr for Auto {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let Some((name, value)) = text.split_once('=') else {
-            return if text.trim().is_empty() {
-                Ok(Self::default())
-            } else {
-                refuse("auto has one setting, local=true")
+        only_setting("auto", "local", text).map(|local| Self { local })
+    }
+}
+
+/// `law=true` or `law=false`; nothing is the default.
+impl FromStr for Sampling {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        only_setting("sampling", "law", text).map(|law| Self { law })
+    }
+}
+
+/// The setting, where it is not the default.
+impl Display for Sampling {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(if self.law { "law=true" } else { "" })
+    }
+}
+
+/// `kappa=NUMBER` and `kernel=WORD`, separated by commas.
+impl FromStr for Polarised {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut polarised = Self::default();
+        for setting in text.split(',').filter(|setting| !setting.trim().is_empty()) {
+            let Some((name, value)) = setting.split_once('=') else {
+                return refuse(format!("`{}` needs a value, as in kappa=0.5", setting.trim()));
             };
-        };
-        match (name.trim(), value.trim().parse()) {
-            ("local", Ok(local)) => Ok(Self { local }),
-            ("local", Err(_)) => refuse(format!("local is true or false, not `{}`", value.trim())),
-            (other, _) => refuse(format!("`{other}` is not a setting of auto; it has local")),
+            match name.trim() {
+                "kappa" => polarised.kappa = number(value)?,
+                "kernel" => polarised.kernel = value.parse()?,
+                other => return refuse(format!("`{other}` is not a setting of polarised; it has kappa, kernel")),
+            }
         }
+        Ok(polarised)
+    }
+}
+
+/// The settings that are not the default.
+impl Display for Polarised {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let usual = Self::default();
+        let kappa = (self.kappa != usual.kappa).then(|| format!("kappa={:?}", self.kappa));
+        let kernel = (self.kernel != usual.kernel).then(|| format!("kernel={}", self.kernel));
+        f.pad(&[kappa, kernel].into_iter().flatten().collect::<Vec<_>>().join(","))
     }
 }
 
@@ -439,6 +498,11 @@ mod tests {
             "memory",
             "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1",
             "memory:noise=0.0",
+            "polarised",
+            "polarised:kappa=inf",
+            "polarised:kappa=0.25,kernel=inverse-quadratic",
+            "sampling",
+            "sampling:law=true",
         ]);
         both::<Diffusion>(&["anisotropic", "isotropic"]);
         both::<Scheme>(&["euler-maruyama", "drift-first"]);
@@ -452,13 +516,17 @@ mod tests {
     #[test]
     fn methods_and_their_settings() {
         let message = |text: &str| text.parse::<Method>().unwrap_err().to_string();
-        assert_eq!(message("pso"), "it is one of auto, cbo, memory, hopping");
+        assert_eq!(message("pso"), format!("it is one of {}", Method::NAMES.join(", ")));
         assert_eq!(message("auto:global=true"), "`global` is not a setting of auto; it has local");
         assert_eq!(message("auto:local=yes"), "local is true or false, not `yes`");
         assert_eq!("auto: local=false".parse(), Ok(Method::Auto(Auto::default())));
         assert!(message("cbo:drift=1").contains("no settings of its own"));
         assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
         assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");
+        assert_eq!(message("sampling:law=1"), "law is true or false, not `1`");
+        assert_eq!(message("sampling:target=law"), "`target` is not a setting of sampling; it has law");
+        assert_eq!(message("polarised:kernel=round"), "it is one of gaussian, laplace, inverse-quadratic");
+        assert_eq!(message("polarised:width=1"), "`width` is not a setting of polarised; it has kappa, kernel");
         let memory = Memory { kappa: Some(2.0), beta: 10.0, ..Memory::default() };
         assert_eq!(" memory: beta=10, kappa=2 ".parse(), Ok(Method::Memory(memory)));
     }

@@ -1,6 +1,6 @@
 //! No allocation in the loop: a longer run takes no more of them than a short one.
 
-use cbo::{Alpha, CboConfig, Diffusion, Grouping, Memory, Method, Update, from_fn, solve};
+use cbo::{Alpha, CboConfig, Diffusion, Grouping, Memory, Method, Polarised, Sampling, Update, from_fn, solve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -46,6 +46,7 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
 fn steps_allocate_nothing() {
     let base = CboConfig { particles: 200, ..CboConfig::default() };
     let smooth = Method::Memory(Memory { beta: 1.0, ..Memory::default() });
+    let of = |method| CboConfig { particles: 200, ..CboConfig::of(method) };
     let variants = [
         base.clone(),
         CboConfig { alpha: Alpha::EffectiveSampleSize(0.3), ..base.clone() },
@@ -60,6 +61,11 @@ fn steps_allocate_nothing() {
             ..base.clone()
         },
         CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base },
+        of(Method::Polarised(Polarised::default())),
+        CboConfig { batch: Some(50), update: Update::Partial, ..of(Method::Polarised(Polarised::default())) },
+        of(Method::Sampling(Sampling::default())),
+        CboConfig { batch: Some(50), ..of(Method::Sampling(Sampling::default())) },
+        of(Method::Sampling(Sampling { law: true })),
     ];
     // What a program does once, such as choosing its instruction set.
     allocations(&variants[0], 1, Grouping::Blocks);

@@ -1,8 +1,8 @@
 //! Bit-identity at any number of threads, independence of N, and what objectives may do.
 
 use cbo::{
-    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Memory, Method, Objective, Rows, Scalar, Sigma,
-    SolveError, StepContext, StopReason, Update, from_fn, solve,
+    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Memory, Method, Objective, Polarised, Rows,
+    Sampling, Scalar, Sigma, SolveError, StepContext, StopReason, Update, from_fn, solve,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,6 +49,7 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         init: InitialLaw::uniform(&[(-3.0, 3.0); 11]),
         ..CboConfig::default()
     };
+    let usual = CboConfig::default();
     let variants = [
         base.clone(),
         CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..base.clone() },
@@ -76,6 +77,10 @@ fn results_are_bit_identical_for_any_number_of_threads() {
             batch: Some(401),
             ..base.clone()
         },
+        CboConfig { steps: Some(2), method: Method::Polarised(Polarised::default()), ..base.clone() },
+        CboConfig { method: Method::Polarised(Polarised::default()), batch: Some(401), ..base.clone() },
+        CboConfig { sigma: usual.sigma, method: Method::Sampling(Sampling { law: true }), ..base.clone() },
+        CboConfig { sigma: usual.sigma, method: Method::Sampling(Sampling::default()), batch: Some(401), ..base },
     ];
     for (i, config) in variants.iter().enumerate() {
         let mut seen: Option<[Vec<u64>; 2]> = None;

@@ -6,6 +6,7 @@ mod limits;
 pub mod outputs;
 mod owner;
 mod resume;
+pub mod sample;
 pub mod target;
 pub mod task;
 mod watch;
@@ -33,6 +34,7 @@ use clap::Args;
 use command::{CommandOptions, CommandSpec};
 pub use resume::resume;
 use resume::state_refused;
+use sample::{SampleOptions, SampleResult};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +82,9 @@ pub struct MinimizeArgs {
     /// A program instead of a function.
     #[command(flatten)]
     pub program: CommandOptions,
+    /// Draws from a law.
+    #[command(flatten)]
+    pub sample: SampleOptions,
     /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
     /// checkpoints from which `cbo resume FOLDER` continues
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
@@ -117,6 +122,7 @@ pub struct MinimizeArgs {
 impl MinimizeArgs {
     /// Settles what follows from other settings: the method, and points for all workers. Returns what the user should be told.
     fn settle(&mut self, origins: &Origins) -> Result<Option<String>, CliError> {
+        sample::settle(self, origins)?;
         let certify = self.certify.unwrap_or(false).then_some("certify");
         let note = self.run.settle_method(certify, origins)?;
         let batch = self.run.batch.and_then(|Switch(batch)| batch).unwrap_or(1);
@@ -158,7 +164,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     };
     if let Some(folder) = &folder {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
-        write_settings(folder, &task, args.certificate_folder().is_some())?;
+        write_settings(folder, &task, args)?;
     }
     go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
 }
@@ -171,12 +177,13 @@ pub fn interval(seconds: Option<f64>) -> Result<Duration, String> {
 }
 
 /// Writes what repeats the run.
-fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), CliError> {
+fn write_settings(folder: &Folder, task: &Task, args: &MinimizeArgs) -> Result<(), CliError> {
     if let Some(points) = task.points() {
         folder.write(POINTS, points.as_bytes()).map_err(refused)?;
     }
     let mut entries = task.entries();
-    entries.extend(certify.then(|| ("certify", "true".to_string())));
+    entries.extend(args.sample.draws.map(|count| ("draws", count.to_string())));
+    entries.extend(args.certificate_folder().map(|_| ("certify", "true".to_string())));
     folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
 }
 
@@ -218,7 +225,7 @@ where
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
         // Not before: a run that is refused, perhaps because of its store, keeps the limits that it had.
-        write_settings(keeper.folder(), task, false)?;
+        write_settings(keeper.folder(), task, args)?;
     }
     let drawn = args.plot.is_some() || args.out.is_some();
     let history = (drawn || args.history.is_some()).then(|| {
@@ -269,6 +276,15 @@ where
     }
     let mut certified = None;
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
+    let drawn = match sample::draws(config.method) && summary.stop != "interrupt" {
+        true => {
+            Some(sample::draw(args, task, &target, &report).map_err(|e| refusal(&e, &target, args.out.as_deref()))?)
+        }
+        false => None,
+    };
+    if let Some(drawn) = &drawn {
+        summary.add(SampleResult::new(drawn), drawn);
+    }
     if let (Some(certificate), Some(folder), Some(problem)) =
         (&mut watch.certificate, args.certificate_folder(), target.function())
     {
@@ -280,6 +296,9 @@ where
     summary.explanation = explanation;
     // Before the files: whatever goes wrong with them, the result is told.
     let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
+    if let (Some(warning), false) = (summary.sample.as_ref().and_then(SampleResult::warning), options.quiet()) {
+        eprintln_quietly(&format!("warning: {warning}"));
+    }
     summary.explanation = None;
     // A folder that is no longer ours is not written to; all other files are.
     let gone = watch.checkpoints.as_ref().and_then(Checkpoints::gone);
@@ -289,7 +308,9 @@ where
         certify::write(certificate, problem, folder, args.out.is_some())
     });
     let records = watch.history.as_ref().map_or(&[][..], History::records);
-    let written = certified.and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
+    let written = outputs::write_samples(args, drawn.as_ref());
+    let written =
+        certified.and(written).and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
     if let Some(gone) = gone {
         return Err(CliError::failed(&gone));
     }

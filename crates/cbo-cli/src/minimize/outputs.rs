@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use super::task::{Subject, Task};
-use super::{MinimizeArgs, history};
+use super::{MinimizeArgs, history, sample};
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
 use crate::files::uses::Uses;
@@ -13,7 +13,7 @@ use crate::plot::{self, Format};
 use crate::result::Summary;
 use crate::values::{BoundsSpec, InitSpec};
 use crate::{certify, files, mnist};
-use cbo::{Record, RunReport, Scalar};
+use cbo::{Record, RunReport, Sample, Scalar};
 use cbo_problems::Problem;
 use cbo_runs::folder::{self, FolderError};
 use rayon::prelude::*;
@@ -28,6 +28,10 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
     }
     if let Some(path) = &args.history {
         uses.output("history", path)?;
+    }
+    sample::check(args, task, origins)?;
+    if let Some(path) = &args.sample.samples {
+        uses.output("samples", path)?;
     }
     let is_program = matches!(task.subject, Subject::Command(_));
     if let Some(folder) = &args.animate {
@@ -87,9 +91,26 @@ fn check_frames(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> 
     names.iter().try_for_each(|name| files::check_file(&folder.join(name)))
 }
 
+/// The draws of a run that has some.
+const SAMPLES: &str = "samples.csv";
+
+/// Writes the draws where they are asked for; before the result, which a folder gets last.
+pub fn write_samples<T: Scalar>(args: &MinimizeArgs, drawn: Option<&Sample<T>>) -> Result<(), CliError> {
+    let Some(drawn) = drawn else { return Ok(()) };
+    let one = args.sample.samples.as_deref().map_or(Ok(()), |path| {
+        let format = sample::Format::of(path).map_err(CliError::Usage)?;
+        files::write_whole(path, &format.bytes(drawn))
+    });
+    let two = args
+        .out
+        .as_deref()
+        .map_or(Ok(()), |folder| files::write_own(&folder.join(SAMPLES), &sample::Format::Csv.bytes(drawn)));
+    one.and(two)
+}
+
 /// Whether a run folder has a file of this name.
 pub fn is_of_a_run(name: &str) -> bool {
-    let written = ["result.json", "history.csv", "energy.svg", "energy.png"];
+    let written = ["result.json", "history.csv", "energy.svg", "energy.png", SAMPLES];
     let is_certificate = certify::files(Path::new("")).iter().any(|file| file == Path::new(name));
     written.contains(&name) || is_certificate || mnist::report::FILES.contains(&name) || folder::is_own(name)
 }

@@ -8,11 +8,11 @@ pub(super) use ends::End;
 use super::core::Core;
 use super::curvature::inverse_curvature;
 use super::desk::Desk;
-use super::linear::square;
 use super::model::{Frame, Kind, kendall};
 use super::noise::{self, Blur};
 use super::random::Random;
 use super::regression::{Regression, Sample};
+use crate::matrix::linear::square;
 use std::collections::VecDeque;
 
 /// How a run begins.

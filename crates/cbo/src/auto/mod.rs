@@ -14,7 +14,6 @@ mod desk;
 mod driver;
 mod eigen;
 mod evaluate;
-mod linear;
 mod model;
 mod noise;
 mod notes;
@@ -27,7 +26,6 @@ mod separable;
 mod settings;
 mod shape;
 mod space;
-mod symmetric;
 
 pub use notes::Phase;
 pub(crate) use run::{Run, resume, solve};

@@ -3,9 +3,9 @@
 
 use super::core::Core;
 use super::descent::median;
-use super::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use super::model::{Frame, Kind, Model, fill};
-use super::symmetric::{add_squares, cholesky, inverse, symmetric_times};
+use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
+use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,

@@ -349,6 +349,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             phases: self.solver.phases(),
             explanation: self.solver.sentences(),
             covariance: self.solver.covariance(),
+            minimisers: Vec::new(),
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Cpu<T> {
     centres: Buffer<T>,
     /// The matrix of that move, if it has one.
     factor: Vec<T>,
+    /// What the method computes with when it looks at all particles.
+    room: Buffer<f64>,
     /// Normals of the coming move, where they are drawn while the caller evaluates.
     ahead: Option<Arc<Ahead<T>>>,
     /// For moves of single particles.
@@ -57,9 +59,10 @@ impl<T: Scalar> Cpu<T> {
     pub fn begin(plan: &Plan, grouping: Grouping) -> Result<Self, SolveError> {
         let (config, dim) = (plan.config(), plan.dim());
         let (particles, batch) = (config.particles, plan.batch_size());
+        let room = config.method.room(particles, batch, dim);
         let no_memory = || {
             let columns = 1 + config.method.keeps().rows as u128;
-            let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128;
+            let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128 + 8 * room as u128;
             SolveError::Memory { particles, bytes }
         };
         let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
@@ -84,6 +87,7 @@ impl<T: Scalar> Cpu<T> {
             walls,
             centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
             factor: Vec::new(),
+            room: Buffer::try_new(room).ok_or_else(no_memory)?,
             ahead: None,
             scratch: Scratch::new(dim, 0, noises),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
@@ -312,8 +316,9 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn prepare(&mut self, decided: &mut Move, alpha: f64) {
-        let Self { plan, population, crew, .. } = self;
-        plan.config().method.prepare(Whole { population, crew, alpha, dim: plan.dim() }, decided);
+        let Self { plan, population, crew, room, .. } = self;
+        let config = plan.config();
+        config.method.prepare(Whole { population, crew, config, alpha, dim: plan.dim(), room }, decided);
     }
 
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
@@ -399,7 +404,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
-        self.population.ensemble.is_narrower_than(limit)
+        self.plan.config().method.is_narrower_than(&self.population, limit)
     }
 
     fn energies(&self, round: usize) -> &[T] {

@@ -11,7 +11,7 @@ mod tiles;
 pub(crate) use ahead::Ahead;
 pub(crate) use cpu::Cpu;
 pub(crate) use differences::Differences;
-pub(crate) use isotropic::isotropic;
+pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;
 pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};

@@ -5,6 +5,7 @@ use crate::consensus::Partial;
 use crate::population::Columns;
 use crate::report::SolveError;
 use crate::simd::Scalar;
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Coordinates below which a pass is not worth waking threads for.
@@ -175,6 +176,27 @@ impl<T: Scalar> Crew<T> {
             take_part();
         });
         outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` once with the number of each piece of two columns and its numbers; pieces have the sizes given, the last may have
+    /// fewer. In order on this thread, or spread over the threads if that is `worth` it.
+    pub fn pieces<A: Send, B: Send, E: Send>(
+        &self,
+        worth: bool,
+        (first, size): (&mut [A], usize),
+        (second, other_size): (&mut [B], usize),
+        work: impl Fn(usize, &mut [A], &mut [B]) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        match self.pool.as_ref().filter(|_| worth) {
+            None => {
+                let mut pieces = first.chunks_mut(size).zip(second.chunks_mut(other_size)).enumerate();
+                pieces.try_for_each(|(number, (a, b))| work(number, a, b))
+            }
+            Some(pool) => pool.install(|| {
+                let pieces = first.par_chunks_mut(size).zip(second.par_chunks_mut(other_size)).enumerate();
+                pieces.try_for_each(|(number, (a, b))| work(number, a, b))
+            }),
+        }
     }
 }
 

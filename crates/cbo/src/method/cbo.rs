@@ -85,7 +85,7 @@ fn advance<V: Vector>(Advance { motion, first, rows, scratch, .. }: Advance<'_, 
 
 /// V+ = v_a + X (keep + noise xi), coordinate by coordinate: rows do not matter, so vectors run across them.
 #[inline(always)]
-fn anisotropic<V: Vector>(
+pub(super) fn anisotropic<V: Vector>(
     motion: &Motion<V::Scalar>,
     centres: &[V::Scalar],
     rows: &mut [V::Scalar],

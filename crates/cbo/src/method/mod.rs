@@ -6,10 +6,14 @@
 mod cbo;
 mod hopping;
 mod memory;
+mod polarised;
+pub(crate) mod sampling;
 mod truncated;
 
 pub use hopping::{Hopping, HoppingStart, HoppingWeights};
 pub use memory::Memory;
+pub use polarised::Polarised;
+pub use sampling::Sampling;
 
 use crate::auto::Auto;
 use crate::backend::{Ahead, Crew, Scratch};
@@ -30,6 +34,10 @@ pub enum Method {
     Memory(Memory),
     /// A centre that hops, and particles drawn around it.
     Hopping(Hopping),
+    /// Particles with consensus points of their own, for several minimisers at once.
+    Polarised(Polarised),
+    /// Particles that agree on a covariance too, for minima and for laws.
+    Sampling(Sampling),
     /// The tuning-free solver, a driver above the loop: it never comes to the questions below.
     Auto(Auto),
 }
@@ -93,6 +101,8 @@ impl Method {
             Self::Cbo => Ok(()),
             Self::Memory(memory) => memory.check(config),
             Self::Hopping(hopping) => hopping.check(config, dim),
+            Self::Polarised(polarised) => polarised.check(config),
+            Self::Sampling(sampling) => sampling.check(config, dim),
             Self::Auto(auto) => auto.check(config, dim),
         }
     }
@@ -107,6 +117,8 @@ impl Method {
         match self {
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
             Self::Hopping(_) => hopping::suit(config),
+            Self::Polarised(polarised) => polarised.suit(config),
+            Self::Sampling(sampling) => sampling.suit(config),
         }
     }
 
@@ -116,6 +128,8 @@ impl Method {
             Self::Cbo => true,
             Self::Memory(_) => !memory::WITHOUT.contains(&field),
             Self::Hopping(_) => !hopping::WITHOUT.contains(&field),
+            Self::Polarised(_) => !polarised::WITHOUT.contains(&field),
+            Self::Sampling(_) => !sampling::WITHOUT.contains(&field),
             Self::Auto(_) => false,
         }
     }
@@ -123,11 +137,21 @@ impl Method {
     /// What it keeps of each particle besides the position.
     pub(crate) fn keeps(&self) -> Keeps {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => Keeps::default(),
+            Self::Cbo | Self::Hopping(_) | Self::Sampling(_) | Self::Auto(_) => Keeps::default(),
             Self::Memory(memory) => match (memory.remembers(), memory.has_gradient()) {
                 (false, false) => Keeps::default(),
                 (remembered, gradient) => Keeps { rows: 1 + usize::from(gradient), remembered },
             },
+            Self::Polarised(_) => Keeps { rows: 1, remembered: false },
+        }
+    }
+
+    /// Numbers that it computes with when it looks at all particles of a step.
+    pub(crate) fn room(&self, particles: usize, batch: usize, dim: usize) -> usize {
+        match self {
+            Self::Cbo | Self::Memory(_) | Self::Hopping(_) | Self::Auto(_) => 0,
+            Self::Polarised(polarised) => polarised.room(particles, batch, dim),
+            Self::Sampling(sampling) => sampling.room(batch, dim),
         }
     }
 
@@ -141,18 +165,31 @@ impl Method {
         self.keeps().remembered
     }
 
+    /// Whether energies must not depend on data that change.
+    pub(crate) fn needs_one_objective(&self) -> bool {
+        self.remembers() || matches!(self, Self::Sampling(Sampling { law: true }))
+    }
+
     /// Makes the initial positions what the method needs, and what it keeps beside them.
     pub(crate) fn start<T: Scalar>(&self, config: &CboConfig, population: &mut Population<T>) {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Cbo | Self::Memory(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => (),
             Self::Hopping(hopping) => hopping.start(config, population),
+        }
+    }
+
+    /// Whether the swarm is smaller than `limit`, in the maximum norm.
+    pub(crate) fn is_narrower_than<T: Scalar>(&self, population: &Population<T>, limit: f64) -> bool {
+        match self {
+            Self::Polarised(polarised) if polarised.kappa.is_finite() => population.is_nearer_than(limit),
+            _ => population.ensemble.is_narrower_than(limit),
         }
     }
 
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
     pub(crate) fn rounds(&self, step: u64) -> usize {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => 1,
+            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => 1,
             Self::Memory(memory) => memory.rounds(step),
         }
     }
@@ -160,7 +197,7 @@ impl Method {
     /// Normals that a move takes per coordinate.
     pub(crate) fn noises(&self) -> usize {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => 1,
+            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => 1,
             Self::Memory(memory) => 1 + usize::from(!memory.is_plain()),
         }
     }
@@ -168,7 +205,7 @@ impl Method {
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Auto(_) => (),
+            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => (),
             Self::Memory(memory) => memory.remember(block),
         }
     }
@@ -203,9 +240,8 @@ impl Method {
         consensus: &mut [f64],
         velocity: &mut [f64],
     ) {
-        match self {
-            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
-            Self::Hopping(hopping) => hopping.hop(plan, step, made.map(|made| &made.centre[..]), consensus, velocity),
+        if let Self::Hopping(hopping) = self {
+            hopping.hop(plan, step, made.map(|made| &made.centre[..]), consensus, velocity);
         }
     }
 
@@ -213,16 +249,19 @@ impl Method {
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {
-            Self::Cbo | Self::Auto(_) => decided,
+            Self::Cbo | Self::Polarised(_) | Self::Auto(_) => decided,
             Self::Memory(memory) => memory.decide(config, at, decided),
             Self::Hopping(hopping) => hopping.decide(config, at, decided),
+            Self::Sampling(sampling) => sampling.decide(config, decided),
         }
     }
 
     /// Completes the move with what only a look at all particles of the step can tell.
-    pub(crate) fn prepare<T: Scalar>(&self, _whole: Whole<'_, T>, _decided: &mut Move) {
+    pub(crate) fn prepare<T: Scalar>(&self, whole: Whole<'_, T>, decided: &mut Move) {
         match self {
             Self::Cbo | Self::Memory(_) | Self::Hopping(_) | Self::Auto(_) => (),
+            Self::Polarised(polarised) => polarised.prepare(whole, decided),
+            Self::Sampling(sampling) => sampling.prepare(whole, decided),
         }
     }
 }
@@ -240,8 +279,11 @@ pub(crate) struct Decision<'a> {
 pub(crate) struct Whole<'a, T> {
     pub population: &'a mut Population<T>,
     pub crew: &'a Crew<T>,
+    pub config: &'a CboConfig,
     pub alpha: f64,
     pub dim: usize,
+    /// Room to compute in: see [`Method::room`].
+    pub room: &'a mut [f64],
 }
 
 /// A block of particles whose energies are known, and what is remembered of them.
@@ -348,6 +390,8 @@ impl<T: Scalar> Advance<'_, '_, T> {
             Method::Memory(memory) if memory.is_plain() => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
             Method::Hopping(hopping) => simd::run(hopping::Step(self, *hopping)),
+            Method::Polarised(_) => simd::run(polarised::Step(self)),
+            Method::Sampling(_) => simd::run(sampling::Step(self)),
         }
     }
 }
