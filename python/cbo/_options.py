@@ -18,14 +18,15 @@ class Options(TypedDict, total=False):
 
     method: str
     """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
-    particles that remember their best points. If it is left out: auto, or cbo where a setting of its dynamics is
-    given."""
+    particles that remember their best points; ``"hopping[:NAME=VALUE,...]"``, particles drawn around a centre that
+    hops. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str
-    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"``, ``"log:START[,step|epoch]"``."""
+    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"``, ``"log:START[,step|epoch]"``,
+    ``"falling:START,END"`` (over the run)."""
     alpha: float | str
     """Weight parameter: a number, ``inf``, ``"ess:ETA"``, ``"geometric:..."`` or ``"log:..."``."""
     dt: float

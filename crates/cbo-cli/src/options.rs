@@ -11,7 +11,8 @@ use clap::Args;
 use std::path::PathBuf;
 
 const SIGMA: &str =
-    "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START / log2(k + 2))";
+    "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch], log:START[,step|epoch] (START / log2(k + 2)) or falling:START,END \
+     (over the run)";
 const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), \
                      geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START log2(k + 2))";
 
@@ -66,8 +67,9 @@ pub struct RunOptions {
     pub init: Option<InitSpec>,
 
     /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
-    /// points (drift, noise, beta, kappa, theta); polarised[:NAME=VALUE,...] finds several minimisers (kappa, kernel);
-    /// sampling[:law=true] agrees on a covariance too [default: auto, or cbo where a setting of its dynamics is given]
+    /// points (drift, noise, beta, kappa, theta, gradient); hopping[:NAME=VALUE,...] draws them around a centre that hops (momentum, rate,
+    /// cosine, antithetic, weights, start); polarised[:NAME=VALUE,...] finds several minimisers (kappa, kernel); sampling[:law=true] agrees
+    /// on a covariance too [default: auto, or cbo where a setting of its dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
     /// Method auto: only polishes the start, without restarts elsewhere

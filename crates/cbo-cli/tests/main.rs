@@ -19,6 +19,7 @@ mod many;
 mod meanfield;
 mod mnist;
 mod mnist_fetch;
+mod mnist_hopping;
 mod mnist_resume;
 #[cfg(unix)]
 mod outputs;

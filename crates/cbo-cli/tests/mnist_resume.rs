@@ -54,7 +54,7 @@ fn left(folder: &Path) -> Left {
     let read = |name: &str| fs::read(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let mut result: Value = serde_json::from_slice(&read("result.json")).expect("JSON");
     let fields = result.as_object_mut().expect("an object");
-    for key in ["seconds", "seconds_per_epoch", "judging_seconds"] {
+    for key in ["seconds", "seconds_per_epoch", "judging_seconds", "image_evaluations_per_second"] {
         fields.remove(key).expect("seconds");
     }
     for row in fields["curve"].as_array_mut().expect("a curve") {

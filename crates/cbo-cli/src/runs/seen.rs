@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The settings that limit a run, and their words.
-const LIMITS: [(&str, &str); 5] = [
+const LIMITS: [(&str, &str); 6] = [
     ("steps", "steps"),
     ("epochs", "epochs"),
+    ("iterations", "iterations"),
     ("time", "time"),
     ("max-evaluations", "evaluations"),
     ("max-seconds", "s"),

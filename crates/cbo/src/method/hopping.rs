@@ -11,8 +11,9 @@
 //! By ranks, `v_a - m` is `sum_i w_i (V^i - m)` with weights that fall linearly from the least energy to the greatest, their sum zero and
 //! the sum of their sizes one: a direction, not a mean.
 //!
-//! See Riedl, Klock, Geldhauser and Fornasier, *Gradient is all you need?* (doi:10.48550/arXiv.2306.09778), whose relaxation of gradient
-//! descent this is; momentum, antithetic pairs and ranks are not from there.
+//! See Riedl, Klock, Geldhauser and Fornasier, *Gradient is all you need?* (doi:10.48550/arXiv.2306.09778), where it is a stochastic relaxation
+//! of gradient descent, and *From consensus-based optimization to evolution strategies* (doi:10.48550/arXiv.2602.11677). Momentum,
+//! antithetic pairs and ranks are not from there.
 
 use super::{Advance, Decision, Motion, Move};
 use crate::backend::{fill, settle, tile_rows};
@@ -80,10 +81,11 @@ impl Default for Hopping {
     }
 }
 
-/// The settings of a run that suit it: sigma falls from the whole width of the initial law to nothing.
+/// The settings of a run that suit it: sigma falls from the whole width of the initial law to nearly nothing.
 pub(super) fn suit(config: &mut CboConfig) {
-    config.sigma = Sigma::Falling { start: 1.0, end: 1e-9 };
-    config.alpha = Alpha::EffectiveSampleSize(0.1);
+    config.particles = 200;
+    config.sigma = Sigma::Falling { start: 1.0, end: 1e-6 };
+    config.alpha = Alpha::EffectiveSampleSize(0.2);
 }
 
 impl Hopping {
