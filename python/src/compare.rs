@@ -96,8 +96,7 @@ fn told<'py>(py: Python<'py>, trial: &Trial) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("evaluations", run.evaluations)?;
     dict.set_item("at_its_end", run.at_its_end)?;
     dict.set_item("finished", run.finished)?;
-    let history: Vec<f64> =
-        run.improvements.iter().flat_map(|i| [i.evaluation as f64, i.value, i.distance]).collect();
+    let history: Vec<f64> = run.improvements.iter().flat_map(|i| [i.evaluation as f64, i.value, i.distance]).collect();
     dict.set_item("history", PyArray1::from_vec(py, history).reshape([run.improvements.len(), 3])?)?;
     Ok(dict)
 }

@@ -5,16 +5,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-const FILES: [&str; 8] = [
-    "compare.json",
-    "compare.png",
-    "compare.svg",
-    "curves.csv",
-    "runs.csv",
-    "table.csv",
-    "targets.csv",
-    "tests.csv",
-];
+const FILES: [&str; 8] =
+    ["compare.json", "compare.png", "compare.svg", "curves.csv", "runs.csv", "table.csv", "targets.csv", "tests.csv"];
 
 /// The names in a folder.
 fn names(folder: &Path) -> Vec<String> {
@@ -63,7 +55,10 @@ fn methods_stand_side_by_side() {
     let problems = value["problems"].as_array().expect("problems");
     assert_eq!(problems.len(), 2);
     for problem in problems {
-        assert_eq!((&problem["dim"], &problem["max_evaluations"], &problem["runs"]), (&3.into(), &3000.into(), &8.into()));
+        assert_eq!(
+            (&problem["dim"], &problem["max_evaluations"], &problem["runs"]),
+            (&3.into(), &3000.into(), &8.into())
+        );
         let rows = problem["rows"].as_array().expect("rows");
         let mut shown: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
         let successes: Vec<u64> = rows.iter().map(|row| row["successes"].as_u64().expect("a count")).collect();
@@ -101,7 +96,8 @@ fn methods_stand_side_by_side() {
     assert_eq!(rows(&folder.join("table.csv")).len(), 2 * 5);
     let curves = rows(&folder.join("curves.csv"));
     assert!(curves.iter().all(|point| {
-        let [low, reached, high] = ["low", "targets_reached", "high"].map(|key| point[key].parse::<f64>().expect("a number"));
+        let [low, reached, high] =
+            ["low", "targets_reached", "high"].map(|key| point[key].parse::<f64>().expect("a number"));
         low <= reached && reached <= high && high <= 1.0
     }));
     // A comparison may be repeated in its folder, and gives the same.
@@ -112,7 +108,10 @@ fn methods_stand_side_by_side() {
         let after: Vec<Vec<u8>> = FILES.iter().map(|name| fs::read(folder.join(name)).expect("a file")).collect();
         assert!(before == after, "with {threads} threads");
     }
-    picture(&folder, &["auto", "cbo", "memory:drift=0.5,beta=100.0", "pso:particles=20", "random", "rastrigin", "sphere"]);
+    picture(
+        &folder,
+        &["auto", "cbo", "memory:drift=0.5,beta=100.0", "pso:particles=20", "random", "rastrigin", "sphere"],
+    );
 }
 
 /// The picture shows everyone.
@@ -158,7 +157,8 @@ fn a_table_for_people_and_nothing_else() {
 
 #[test]
 fn settings_are_for_the_methods_that_have_them() {
-    let line = "--methods auto,cbo,memory,de --sigma 0.7 --particles 30 --stagnation 5 --runs 3 --max-evaluations 900 --json";
+    let line =
+        "--methods auto,cbo,memory,de --sigma 0.7 --particles 30 --stagnation 5 --runs 3 --max-evaluations 900 --json";
     let output = words(&format!("compare ackley --dim 2 {line}"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let value: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
@@ -199,12 +199,15 @@ fn the_judge_may_look_at_the_consensus_point() {
     assert_eq!(median(&consensus, "pso"), median(&best, "pso"));
     assert_eq!(median(&consensus, "auto"), median(&best, "auto"));
     // The same for success.
-    let line = "success rastrigin --dim 2 --method cbo --alpha 1 --particles 20 --runs 5 --max-evaluations 300 --json --quiet";
+    let line =
+        "success rastrigin --dim 2 --method cbo --alpha 1 --particles 20 --runs 5 --max-evaluations 300 --json --quiet";
     let (best, consensus) = (object(&words(line)), object(&words(&format!("{line} --judge consensus"))));
     assert!(consensus["median_value"].as_f64() > best["median_value"].as_f64());
     assert_eq!((&best["judge"], &consensus["judge"]), (&"best".into(), &"consensus".into()));
     assert!(consensus["criterion"].as_str().expect("words").contains("the consensus point"));
-    let one = object(&words("minimize rastrigin --dim 2 --method cbo --alpha 1 --particles 20 --max-evaluations 300 --json --quiet"));
+    let one = object(&words(
+        "minimize rastrigin --dim 2 --method cbo --alpha 1 --particles 20 --max-evaluations 300 --json --quiet",
+    ));
     let runs = object(&words(&format!("{line} --judge consensus --verbose")));
     assert_eq!(runs["outcomes"][0]["value"], one["consensus_value"]);
     let auto = words("success sphere --dim 2 --runs 2 --max-evaluations 50 --judge consensus");
@@ -216,17 +219,20 @@ fn the_judge_may_look_at_the_consensus_point() {
 
 #[test]
 fn baselines_spend_any_budget_and_functions_keep_what_is_theirs() {
-    let value = object(&words("compare sphere --dim 2 --methods random,nelder-mead --runs 2 --max-evaluations 1 --json"));
+    let value =
+        object(&words("compare sphere --dim 2 --methods random,nelder-mead --runs 2 --max-evaluations 1 --json"));
     assert_eq!(value["problems"][0]["max_evaluations"], 1);
     // --dim is for those that can have it, --amplitude for rastrigin.
-    let line = "compare rastrigin himmelblau --dim 4 --amplitude 3 --methods random,pso --runs 2 --max-evaluations 50 --json";
+    let line =
+        "compare rastrigin himmelblau --dim 4 --amplitude 3 --methods random,pso --runs 2 --max-evaluations 50 --json";
     let value = object(&words(line));
     let dims: Vec<u64> = value["problems"].as_array().expect("two").iter().filter_map(|p| p["dim"].as_u64()).collect();
     assert_eq!(dims, [4, 2]);
     assert_eq!(value["problems"][0]["objective"], "rastrigin (amplitude 3)");
     // In single precision the values differ, a little.
     let single = object(&words(&format!("{line} --precision f32")));
-    let median = |value: &serde_json::Value| value["problems"][1]["rows"][0]["median_value"].as_f64().expect("a number");
+    let median =
+        |value: &serde_json::Value| value["problems"][1]["rows"][0]["median_value"].as_f64().expect("a number");
     let near = (median(&single) / median(&value) - 1.0).abs();
     assert!(single["precision"] == "f32" && near > 0.0 && near < 0.01, "{near}");
     // Without a limit there is one for each coordinate.
@@ -248,12 +254,19 @@ fn runs_that_cannot_go_on_are_told() {
 fn a_file_may_say_everything() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("compare.toml");
-    fs::write(&file, "objective = 'sphere'\ndim = 2\nmethods = 'random,de'\nruns = 2\nmax-evaluations = 60\nout = 'r'\n").expect("a file");
+    fs::write(
+        &file,
+        "objective = 'sphere'\ndim = 2\nmethods = 'random,de'\nruns = 2\nmax-evaluations = 60\nout = 'r'\n",
+    )
+    .expect("a file");
     let value = object(&words(&format!("compare --config {} --runs 3 --json", path(&file))));
     assert_eq!((&value["methods"], &value["runs"]), (&serde_json::json!(["random", "de"]), &3.into()));
     assert_eq!(names(&place.path().join("r")), FILES, "relative to the file");
     fs::write(&file, "objective = 'sphere'\ndim = 2\n\nmethods = 'random,dee'\n").expect("a file");
-    assert_usage(&words(&format!("compare --config {}", path(&file))), &["compare.toml line 4", "`dee` is not a method"]);
+    assert_usage(
+        &words(&format!("compare --config {}", path(&file))),
+        &["compare.toml line 4", "`dee` is not a method"],
+    );
     fs::write(&file, "objective = 'sphere'\ndim = 2\nlocal = true\n").expect("a file");
     assert_usage(&words(&format!("compare --config {}", path(&file))), &["compare.toml line 3", "auto:local=true"]);
 }
@@ -262,7 +275,8 @@ fn a_file_may_say_everything() {
 fn a_folder_of_something_else_is_left_alone() {
     let place = tempfile::tempdir().expect("a folder");
     fs::write(place.path().join("thesis.tex"), "precious").expect("a file");
-    let line = format!("compare sphere --dim 2 --methods random --runs 1 --max-evaluations 5 --out {}", path(place.path()));
+    let line =
+        format!("compare sphere --dim 2 --methods random --runs 1 --max-evaluations 5 --out {}", path(place.path()));
     assert_usage(&words(&line), &["thesis.tex", "is not a comparison"]);
     assert_eq!(names(place.path()), ["thesis.tex"]);
     // An input that would be overwritten is refused, and stays.
@@ -287,8 +301,9 @@ fn ctrl_c_leaves_the_runs_that_are_complete() {
     use std::process::Stdio;
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("results");
-    let mut arguments =
-        line("compare sphere --dim 2 --methods random,de --runs 10000 --max-evaluations 20000 --threads 2 --json --out");
+    let mut arguments = line(
+        "compare sphere --dim 2 --methods random,de --runs 10000 --max-evaluations 20000 --threads 2 --json --out",
+    );
     arguments.push(path(&folder).to_string());
     let child = Process::start(command_of(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()));
     std::thread::sleep(std::time::Duration::from_millis(1500));

@@ -256,7 +256,8 @@ fn every_key_of_the_json_objects_is_documented() {
         ]
         .iter()
         .filter_map(|k| object.get(*k)?.get(0)?.as_object());
-        let deeper = ["rows", "tests"].iter().filter_map(|k| object.get("problems")?.get(0)?.get(*k)?.get(0)?.as_object());
+        let deeper =
+            ["rows", "tests"].iter().filter_map(|k| object.get("problems")?.get(0)?.get(*k)?.get(0)?.as_object());
         for key in nested.chain(deeper).flat_map(|o| o.keys()).chain(object.keys()) {
             assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
         }
@@ -304,7 +305,8 @@ fn the_table_of_baselines_is_the_programs() {
     let page = read(&root().join("docs/compare.md"));
     assert!(page.contains(&table), "the table of docs/compare.md should be\n\n{table}");
     // Their files begin with the same source, and the help and the guide of the command name all of them.
-    let help = cbo_cli::command().find_subcommand("compare").expect("the command").clone().render_long_help().to_string();
+    let help =
+        cbo_cli::command().find_subcommand("compare").expect("the command").clone().render_long_help().to_string();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let names = cbo_lab::baselines::Baseline::names().collect::<Vec<_>>();
     assert!(help.contains(&names.join(", ")), "{help}");

@@ -245,9 +245,7 @@ fn texts_are_read_and_written_and_what_is_wrong_is_said() {
     assert!(error("random:n=3").contains("it has none"));
     assert!(error("pso:particles=2.5").contains("whole number from 1"));
     assert!(error("pso:particles").contains("whole number") && error("de:F=nan").contains("F = nan"));
-    let wrong = |task: Task<'_>| {
-        minimize(&all()[0], &from_fn(2, sphere), &task).expect_err("refused").to_string()
-    };
+    let wrong = |task: Task<'_>| minimize(&all()[0], &from_fn(2, sphere), &task).expect_err("refused").to_string();
     let bounds = [(-2.0, 2.0); 2];
     assert!(wrong(task(&bounds, 0, 0)).contains("evaluations = 0"));
     assert!(wrong(task(&bounds[..1], 1, 0)).contains("bounds = 1 pairs"));

@@ -107,7 +107,8 @@ fn single_precision_interruption_and_wrong_settings() {
     let nowhere = CboConfig { init, bounds, max_evaluations: Some(1000), ..CboConfig::default() };
     for text in ["cbo", "pso"] {
         let method = text.parse().expect("a method");
-        let lost = trial::<f64>(&method, &nowhere, &eggholder, Judge::Best, &|| false).expect("a run").expect("a trial");
+        let lost =
+            trial::<f64>(&method, &nowhere, &eggholder, Judge::Best, &|| false).expect("a run").expect("a trial");
         assert!(matches!(lost.outcome.end, Err(SolveError::NoFiniteEnergy { .. })) && lost.improvements.is_empty());
         assert!(lost.outcome.evaluations >= 400 && lost.outcome.value == f64::INFINITY, "{:?}", lost.outcome);
     }
@@ -127,7 +128,16 @@ fn lists_of_methods() {
     let error = |text: &str| Contestant::list(text).expect_err(text).to_string();
     let unknown = error("cbo,psoo");
     assert!(unknown.contains("`psoo` is not a method"), "{unknown}");
-    for name in Method::NAMES.iter().chain(&["random", "annealing", "genetic", "programming", "ants", "pso", "de", "nelder-mead"]) {
+    for name in Method::NAMES.iter().chain(&[
+        "random",
+        "annealing",
+        "genetic",
+        "programming",
+        "ants",
+        "pso",
+        "de",
+        "nelder-mead",
+    ]) {
         assert!(unknown.contains(name), "{name}: {unknown}");
     }
     assert!(error("beta=1,memory").contains("`beta=1` is a setting, but no method stands before it"));

@@ -130,11 +130,7 @@ fn for_function(name: &str, options: &RunOptions, others: &[&String]) -> RunOpti
     options
 }
 
-fn course(
-    options: &[RunOptions],
-    methods: &[Contestant],
-    origins: &Origins,
-) -> Result<Course, CliError> {
+fn course(options: &[RunOptions], methods: &[Contestant], origins: &Origins) -> Result<Course, CliError> {
     let limit = |options: &RunOptions| options.max_evaluations.and_then(|Switch(limit)| limit);
     let given = options.iter().find_map(limit);
     let mut setups: Vec<Setup> = Vec::new();
@@ -149,7 +145,9 @@ fn course(
         };
         let setup = setup.map_err(|error| about(error, method))?;
         let open = |(low, high): &&(f64, f64)| !(high - low).is_finite();
-        if let (Contestant::Baseline(_), Some((low, high))) = (method, setup.plan.config().bounds.iter().flatten().find(open)) {
+        if let (Contestant::Baseline(_), Some((low, high))) =
+            (method, setup.plan.config().bounds.iter().flatten().find(open))
+        {
             let message = format!("bounds = {},{}: {method} searches a finite box", plain(*low), plain(*high));
             return Err(origins.blame("bounds", &message));
         }
@@ -207,7 +205,8 @@ fn settings_of_each(
     match without.iter().find(|(_, names)| names.len() == methods.len()) {
         None => Ok((options, without)),
         Some((flag, _)) => {
-            let alone = format!("{flag}: the baselines do not have it; leave it out, or compare a method of the engine");
+            let alone =
+                format!("{flag}: the baselines do not have it; leave it out, or compare a method of the engine");
             Err(origins.blame(flag, refusals.get(flag).unwrap_or(&alone)))
         }
     }

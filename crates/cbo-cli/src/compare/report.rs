@@ -160,7 +160,8 @@ impl ProblemReport {
 
     fn lines(&self, value: &str) -> String {
         let dims = if self.dim == 1 { "dimension" } else { "dimensions" };
-        let minimum = if self.minimum.0 == 0.0 { String::new() } else { format!(", minimum {}", short(self.minimum.0)) };
+        let minimum =
+            if self.minimum.0 == 0.0 { String::new() } else { format!(", minimum {}", short(self.minimum.0)) };
         let mut text = format!(
             "{} in {} {dims}: {} runs of {} evaluations{minimum}\n\n",
             self.objective,
@@ -168,8 +169,7 @@ impl ProblemReport {
             grouped(self.runs as u64),
             grouped(self.max_evaluations),
         );
-        let heading =
-            ["method", "success", "interval", "evaluations", "expected", value, "targets", "better", "worse"];
+        let heading = ["method", "success", "interval", "evaluations", "expected", value, "targets", "better", "worse"];
         text += &table(&heading, &self.rows.iter().map(RowReport::cells).collect::<Vec<_>>());
         if let Some(first) = self.failures.first() {
             let count = grouped(self.failures.len() as u64);

@@ -132,7 +132,8 @@ impl Frame {
         let (title, _) = text::fitted(&panel.title, size, TITLE_ROOM);
         to.push(words(&title, (middle, self.top - 16.0), size, TextAnchor::Middle));
         to.push(words("evaluations", (middle, bottom + 42.0), LABEL, TextAnchor::Middle));
-        let mut label = words("targets reached", (self.left - 46.0, self.top + 0.5 * HEIGHT), LABEL, TextAnchor::Middle);
+        let mut label =
+            words("targets reached", (self.left - 46.0, self.top + 0.5 * HEIGHT), LABEL, TextAnchor::Middle);
         if let Primitive::Text { rotate, .. } = &mut label {
             *rotate = Some(-90.0);
         }
@@ -183,9 +184,12 @@ impl Frame {
         let ends: Vec<f64> =
             panel.curves.iter().map(|(_, curve)| self.y(curve.last().map_or(0.0, |point| point.reached))).collect();
         let places = apart(&ends, LINE, (self.top + 4.0, self.top + HEIGHT - 2.0));
-        for (((name, _), (colour, dashed)), (end, place)) in panel.curves.iter().zip(styles).zip(ends.iter().zip(places)) {
+        for (((name, _), (colour, dashed)), (end, place)) in
+            panel.curves.iter().zip(styles).zip(ends.iter().zip(places))
+        {
             let edge = self.left + WIDTH;
-            let leader = vec![(edge + 2.0, *end), (edge + 7.0, *end), (edge + GAP - 9.0, place), (edge + GAP - 4.0, place)];
+            let leader =
+                vec![(edge + 2.0, *end), (edge + 7.0, *end), (edge + GAP - 9.0, place), (edge + GAP - 4.0, place)];
             let pieces = if dashed { dashes(&leader) } else { vec![leader] };
             to.extend(pieces.into_iter().map(|points| stroke(points, colour, 1.0)));
             let (name, size) = text::fitted(name, NAMES, right - GAP - 6.0);
@@ -262,9 +266,9 @@ fn apart(wanted: &[f64], least: f64, (low, high): (f64, f64)) -> Vec<f64> {
         }
         groups.push((middle, count));
     }
-    let places = groups.iter().flat_map(|(middle, count)| {
-        (0..*count).map(move |k| middle + least * (k as f64 - 0.5 * (count - 1) as f64))
-    });
+    let places = groups
+        .iter()
+        .flat_map(|(middle, count)| (0..*count).map(move |k| middle + least * (k as f64 - 0.5 * (count - 1) as f64)));
     let mut moved = vec![0.0; wanted.len()];
     order.iter().zip(places).for_each(|(index, place)| moved[*index] = place);
     moved

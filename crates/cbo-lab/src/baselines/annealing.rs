@@ -21,7 +21,12 @@ pub static KIND: Kind = Kind {
     source: "Corana, Marchesi, Martini and Ridella 1987, doi:10.1145/29380.29864",
     settings: &[
         Setting::count("cycles", "moves of each coordinate between two changes of the steps", Usual::Number(20.0), 1.0),
-        Setting::count("points", "points of the start from which the first temperature is known", Usual::Number(20.0), 2.0),
+        Setting::count(
+            "points",
+            "points of the start from which the first temperature is known",
+            Usual::Number(20.0),
+            2.0,
+        ),
         Setting::number("decades", "powers of ten by which the temperature falls", 8.0, 0.0, 100.0),
     ],
     search,

@@ -94,7 +94,10 @@ mod tests {
             counts
         });
         let expected = count as f64 / 3.0;
-        assert!(counts.iter().all(|n| (*n as f64 - expected).abs() < 5.0 * (expected * 2.0 / 3.0).sqrt()), "{counts:?}");
+        assert!(
+            counts.iter().all(|n| (*n as f64 - expected).abs() < 5.0 * (expected * 2.0 / 3.0).sqrt()),
+            "{counts:?}"
+        );
         let first = |baseline| (0..8).map(|_| Draws::new(3, baseline).uniform().to_bits()).collect::<Vec<_>>();
         assert_ne!(first(0), first(1));
     }

@@ -128,11 +128,7 @@ pub struct Task<'a> {
 
 /// Minimises `objective` by a baseline. NaN and minus infinity are failed evaluations, infinity is an infeasible point: none of them is
 /// ever the best.
-pub fn minimize(
-    baseline: &Baseline,
-    objective: &dyn Objective<f64>,
-    task: &Task<'_>,
-) -> Result<Found, BaselineError> {
+pub fn minimize(baseline: &Baseline, objective: &dyn Objective<f64>, task: &Task<'_>) -> Result<Found, BaselineError> {
     task.check(objective.dim())?;
     let values = Values::new(baseline.kind, &baseline.given, objective.dim());
     let place = ALL.iter().position(|kind| kind.name == baseline.kind.name).unwrap_or(ALL.len());

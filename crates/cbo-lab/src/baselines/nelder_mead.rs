@@ -19,7 +19,13 @@ pub static KIND: Kind = Kind {
     source: "Gao and Han 2012, doi:10.1007/s10589-010-9329-3",
     settings: &[
         Setting::number("edge", "first edge of a simplex, relative to the width of the box", 0.1, 1e-9, 1.0),
-        Setting::number("tolerance", "size at which a simplex ends, relative to the width of the box", 1e-8, 1e-15, 1.0),
+        Setting::number(
+            "tolerance",
+            "size at which a simplex ends, relative to the width of the box",
+            1e-8,
+            1e-15,
+            1.0,
+        ),
     ],
     search,
 };

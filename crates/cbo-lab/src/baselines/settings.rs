@@ -138,7 +138,9 @@ pub(super) fn read(kind: &'static Kind, text: &str) -> Result<Vec<Option<f64>>, 
 /// Writes the settings that were given.
 pub(super) fn written(kind: &Kind, given: &[Option<f64>]) -> String {
     let all = kind.settings.iter().zip(given);
-    all.filter_map(|(setting, value)| Some(format!("{}={}", setting.name, plain((*value)?)))).collect::<Vec<_>>().join(",")
+    all.filter_map(|(setting, value)| Some(format!("{}={}", setting.name, plain((*value)?))))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// The values of all settings of a baseline in a number of dimensions.

@@ -79,7 +79,8 @@ fn normal(ranks: &[usize], most: usize) -> f64 {
 pub fn mcnemar(first: u64, second: u64) -> f64 {
     let (n, least) = (first + second, first.min(second));
     // Binomial probabilities by their logarithms: there may be thousands of runs.
-    let log_choose = |k: u64| libm::lgamma((n + 1) as f64) - libm::lgamma((k + 1) as f64) - libm::lgamma((n - k + 1) as f64);
+    let log_choose =
+        |k: u64| libm::lgamma((n + 1) as f64) - libm::lgamma((k + 1) as f64) - libm::lgamma((n - k + 1) as f64);
     let half = n as f64 * std::f64::consts::LN_2;
     let one_side: f64 = (0..=least).map(|k| libm::exp(log_choose(k) - half)).sum();
     (2.0 * one_side).min(1.0)
