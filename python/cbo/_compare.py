@@ -78,6 +78,7 @@ def compare(
     judge: Literal["best", "consensus"] = "best",
     minimum: float | None = None,
     minimisers: ArrayLike | None = None,
+    particles: int | None = None,
     seed: Seed = 0,
     **options: Unpack[Options],
 ) -> Comparison:
@@ -117,6 +118,8 @@ def compare(
         The least value of functions of your own; the least that any method found, if left out.
     minimisers : array of shape (d,) or (n, d), optional
         Where they have it.
+    particles : int, optional
+        Number of particles of the methods of the engine but auto.
     seed : int, numpy.random.Generator or numpy.random.SeedSequence, optional
         Seed of the first run.
     **options
@@ -132,35 +135,46 @@ def compare(
     Examples
     --------
     >>> import cbo
-    >>> found = cbo.compare("sphere", "auto, pso, random", dim=2, runs=5, max_evaluations=1000)
+    >>> found = cbo.compare("sphere", "auto, pso, random", dim=2, runs=5, max_evaluations=4000)
     >>> [(row["method"], row["successes"]) for row in found.table]
     [('auto', 5), ('pso', 5), ('random', 5)]
     """
-    _check(runs, tolerance, judge, max_evaluations)
-    first: int = _space.read_seed(seed)
-    known = {"minimum": minimum, "minimisers": minimisers}
-    family: dict[str, Any] = {"dim": dim, "shift": shift, "rotate": rotate}
-    courses = _courses(problems, bounds, family, known, int(runs), first)
-    entrants = _methods(methods, checked(options, *compare.__kwdefaults__))
-    found = Comparison([], [], [], {}, judge=judge, tolerance=float(tolerance), seed=first)
-    for course in courses:
-        budget = 10_000 * len(course.bounds) if max_evaluations is None else int(max_evaluations)
-        _compare(found, course, entrants, bounds, int(runs), budget)
-    return found
-
-
-def _check(runs: Any, tolerance: Any, judge: Any, max_evaluations: Any) -> None:
-    def whole(value: Any) -> bool:
-        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-
-    if not whole(runs):
-        raise ValueError(f"runs = {runs!r}: must be a whole number of at least 1")
-    if max_evaluations is not None and not whole(max_evaluations):
-        raise ValueError(f"max_evaluations = {max_evaluations!r}: must be a whole number of at least 1")
+    count = _whole("runs", runs)
+    limit = None if max_evaluations is None else _whole("max_evaluations", max_evaluations)
     if not (isinstance(tolerance, (int, float, np.number)) and 0 < tolerance < math.inf):
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
     if judge not in ("best", "consensus"):
         raise ValueError(f"judge = {judge!r}: must be 'best' or 'consensus'")
+    first = _whole("seed", _space.read_seed(seed), least=0)
+    family: dict[str, Any] = {"dim": dim, "shift": shift, "rotate": rotate}
+    known = {"minimum": minimum, "minimisers": minimisers}
+    courses = _courses(problems, bounds, family, known, _seeds(first, count))
+    entrants = _methods(methods, _options({"particles": particles, **options}))
+    found = Comparison([], [], [], {}, judge=judge, tolerance=float(tolerance), seed=first)
+    for course in courses:
+        budget = 10_000 * len(course.bounds) if limit is None else limit
+        _compare(found, course, entrants, bounds, _seeds(first, count), budget)
+    return found
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of methods, of which the number of particles is one."""
+    options = {name: value for name, value in given.items() if name != "particles"}
+    settled = checked(options, *(compare.__kwdefaults__ or {}))
+    particles = given.get("particles")
+    return settled if particles is None else {**settled, "particles": particles}
+
+
+def _seeds(first: int, count: int) -> list[int]:
+    return [(first + run) % 2**64 for run in range(count)]
+
+
+def _whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number, or a float that is one."""
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not real or not math.isfinite(value) or int(value) != value or value < least:
+        raise ValueError(f"{name} = {value!r:.60}: must be a whole number of at least {least}")
+    return int(value)
 
 
 def _named(given: Any, what: str, is_one: Callable[[Any], bool]) -> list[tuple[str | None, Any]]:
@@ -187,16 +201,20 @@ def _distinct(what: str, names: list[str]) -> None:
 
 
 def _courses(
-    problems: Any, bounds: Any, family: dict[str, Any], known: dict[str, Any], runs: int, seed: int
+    problems: Any, bounds: Any, family: dict[str, Any], known: dict[str, Any], seeds: list[int]
 ) -> list[_Course]:
     courses = []
-    for name, thing in _named(problems, "problems", lambda one: isinstance(one, str) or callable(one)):
+    given = _named(problems, "problems", lambda one: isinstance(one, str) or callable(one))
+    words = [word for _, thing in given if isinstance(thing, str) for word in _words(thing)]
+    for name, thing in given:
         if isinstance(thing, str):
-            for word in filter(None, map(str.strip, thing.split(","))):
-                made = [Problem(word, **family, seed=seed + run) for run in range(runs)]
+            for word in _words(thing):
+                # The dimension is for those that can have it.
+                own = {**family, "dim": None} if len(words) > 1 and _has_a_fixed_dim(word) else family
+                made = [Problem(word, **own, seed=seed) for seed in seeds]
                 courses.append(_built_in(name or word, made, bounds))
         elif isinstance(thing, Problem):
-            courses.append(_built_in(name or thing.name, [thing] * runs, bounds))
+            courses.append(_built_in(name or thing.name, [thing] * len(seeds), bounds))
         elif callable(thing):
             courses.append(_own(name or _label(thing), thing, bounds, **known))
         else:
@@ -205,6 +223,18 @@ def _courses(
             )
     _distinct("problems", [course.name for course in courses])
     return courses
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in map(str.strip, text.split(",")) if word]
+
+
+def _has_a_fixed_dim(name: str) -> bool:
+    try:
+        Problem(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _built_in(name: str, problems: list[Problem], bounds: Any) -> _Course:
@@ -239,7 +269,7 @@ def _methods(methods: Any, options: dict[str, Any]) -> list[_Method]:
     for name, thing in _named(methods, "methods", lambda one: isinstance(one, str) or callable(one)):
         own: dict[str, Any] = {}
         if isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[1], Mapping):
-            thing, own = thing[0], checked(thing[1])
+            thing, own = thing[0], _options(thing[1])
         if isinstance(thing, str):
             texts = _lib.compare_methods(thing)
             if name is not None and len(texts) > 1:
@@ -261,32 +291,32 @@ def _settings(method: _Method, course: _Course, bounds: Any, budget: int, seed: 
     swarm = method.text is not None and not method.baseline and not is_auto({"method": method.text})
     for_all = ("threads", "precision", "target")
     options = {name: value for name, value in method.options.items() if swarm or name in for_all}
-    settings = run_settings(options, None, budget, seed)
+    settings = run_settings(options, options.pop("particles", None), budget, seed)
     settings["method"] = "cbo" if method.baseline else method.text
     _space.settle(course.problems[0] if course.problems else None, bounds, None, None, settings)
     return settings
 
 
 def _compare(
-    found: Comparison, course: _Course, methods: list[_Method], bounds: Any, runs: int, budget: int
+    found: Comparison, course: _Course, methods: list[_Method], bounds: Any, seeds: list[int], budget: int
 ) -> None:
     """Adds one problem to the comparison."""
-    seed, judge = found.seed, found.judge
+    judge = found.judge
     entries: list[tuple[str, list[dict[str, Any]]]] = []
     scale = None
     for method in methods:
         if course.problems is not None and method.text is not None:
-            settings = _settings(method, course, bounds, budget, seed)
+            settings = _settings(method, course, bounds, budget, seeds[0])
             scale = _lib.compare_scale(course.problems[0], settings)
             trials = _lib.compare_trials(course.problems, method.text, settings, judge)
         else:
-            trials = [_trial(course, method, run, budget, seed + run, judge) for run in range(runs)]
+            trials = [_trial(course, method, run, budget, seed, judge) for run, seed in enumerate(seeds)]
         entries.append((method.name, trials))
-    least = min((trial["history"][-1, 1] for _, trials in entries for trial in trials if len(trial["history"])), default=0.0)
-    minimum = float(least) if course.minimum is None else course.minimum
+    histories = [trial["history"] for _, trials in entries for trial in trials if len(trial["history"])]
+    least = min((float(history[-1, 1]) for history in histories), default=0.0)
+    minimum = least if course.minimum is None else course.minimum
     if scale is None:
-        firsts = [trial["history"][0, 1] for _, trials in entries for trial in trials if len(trial["history"])]
-        scale = float(np.median(firsts)) - minimum if firsts else 1.0
+        scale = float(np.median([history[0, 1] for history in histories])) - minimum if histories else 1.0
     raw = _lib.compare_summary(
         entries,
         tolerance=found.tolerance,
@@ -301,15 +331,15 @@ def _compare(
     for (name, trials), outcomes, curve in zip(entries, raw["outcomes"], raw["curves"], strict=True):
         found.curves[course.name, name] = Curve(*curve.T)
         for trial, (success, success_at) in zip(trials, outcomes, strict=True):
-            kept = {key: trial[key] for key in ("seed", "value", "distance", "evaluations", "finished", "history")}
+            kept = {
+                key: trial[key] for key in ("seed", "value", "distance", "evaluations", "finished", "history")
+            }
             found.runs.append(
                 {"problem": course.name, "method": name, "success": success, "success_at": success_at, **kept}
             )
 
 
-def _trial(
-    course: _Course, method: _Method, run: int, budget: int, seed: int, judge: str
-) -> dict[str, Any]:
+def _trial(course: _Course, method: _Method, run: int, budget: int, seed: int, judge: str) -> dict[str, Any]:
     """One run that calls Python."""
     recorder = Recorder(course.of_run(run), len(course.bounds), budget, course.distance(run))
     start = _lib.compare_cloud(course.bounds, seed, _POINTS)
@@ -321,7 +351,9 @@ def _trial(
         _lib.compare_baseline(method.text, recorder, course.bounds, start, budget, seed)
         return recorder.run(seed)
     auto = is_auto({"method": method.text})
-    options = {name: value for name, value in method.options.items() if not auto or name in ("threads", "target")}
+    options = {
+        name: value for name, value in method.options.items() if not auto or name in ("threads", "target")
+    }
     try:
         result = minimize(
             recorder, course.bounds, method=method.text, max_evaluations=budget, seed=seed, **options

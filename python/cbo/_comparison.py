@@ -88,7 +88,10 @@ class Comparison:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join(
-                [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
+                [
+                    line[0].ljust(widths[0]),
+                    *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)),
+                ]
             ).rstrip()
             for line in cells
         ]

@@ -92,9 +92,7 @@ def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def targets(
-    comparison: Comparison, problem: str | None = None, ax: Axes | None = None
-) -> Axes | list[Axes]:
+def targets(comparison: Comparison, problem: str | None = None, ax: Axes | None = None) -> Axes | list[Axes]:
     """Draws the part of the targets that each method of a comparison reached, over evaluations.
 
     Each curve has its band, which has 95 % of the curves of other samples of the runs, and its name at its end.
@@ -173,8 +171,8 @@ def _draw_targets(axes: Axes, name: str, curves: list[tuple[str, Curve]]) -> Non
 
 
 def _apart(wanted: NDArray[np.float64], least: float) -> NDArray[np.float64]:
-    """Heights near the wanted ones, in the same order, that lie apart."""
-    order = np.argsort(wanted, kind="stable")
+    """Heights near the wanted ones, in the same order, that lie apart; of equal ones the first is above."""
+    order = np.lexsort((-np.arange(len(wanted)), wanted))
     groups: list[tuple[float, int]] = []
     for height in wanted[order]:
         middle, count = float(height), 1

@@ -10,8 +10,7 @@ use cbo::{Alpha, Auto, BoundHandling, CboConfig, Diffusion, Method, Reduction, S
 use clap::Args;
 use std::path::PathBuf;
 
-const SIGMA: &str =
-    "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch], log:START[,step|epoch] (START / log2(k + 2)) or falling:START,END \
+const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch], log:START[,step|epoch] (START / log2(k + 2)) or falling:START,END \
      (over the run)";
 const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), \
                      geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START log2(k + 2))";

@@ -206,10 +206,16 @@ where
 /// A problem in words: shifts and rotations that differ from run to run have no number to show.
 pub fn description(problem: &ProblemSpec) -> Result<String, CliError> {
     let mut same = problem.clone();
-    let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
-    let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
+    let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).is_some();
+    let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).is_some();
+    let changes = match (shifted, rotated) {
+        (true, true) => ", shifted and rotated at random in each run",
+        (true, false) => ", shifted at random in each run",
+        (false, true) => ", rotated at random in each run",
+        (false, false) => "",
+    };
     let built = same.build(0).map_err(|e| CliError::usage(&e))?;
-    Ok([built.description(), shifted.unwrap_or_default(), rotated.unwrap_or_default()].concat())
+    Ok([built.description(), changes].concat())
 }
 
 impl Summary {

@@ -32,7 +32,8 @@ fn it_has_settings_of_its_own() {
     assert_eq!((&result["batch_data"], &result["shuffle"]), (&100.into(), &true.into()));
     // Five times 30 particles, and the centre at the end.
     assert_eq!((&result["iterations"], &result["image_evaluations"]), (&4.into(), &15_100.into()));
-    let steps: Vec<u64> = result["curve"].as_array().expect("a curve").iter().filter_map(|p| p["step"].as_u64()).collect();
+    let steps: Vec<u64> =
+        result["curve"].as_array().expect("a curve").iter().filter_map(|p| p["step"].as_u64()).collect();
     assert_eq!(steps, [0, 4]);
     // Epochs of ten batches.
     assert_eq!(train("--epochs 1")["iterations"], 10);

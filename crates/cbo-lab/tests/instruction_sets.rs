@@ -7,6 +7,7 @@ use cbo::{
     Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Polarised, Reduction, Sampling,
     Scalar, Scheme, Sigma, Update, solve,
 };
+use cbo_lab::baselines;
 use cbo_lab::training::{Settings, train};
 use cbo_problems::nn::{Network, Shape};
 use cbo_problems::{Problem, Shift, mnist};
@@ -85,6 +86,7 @@ fn print_fingerprints() {
     hop(print);
     sample_laws(print);
     train_networks(print);
+    search_with_baselines(print);
 }
 
 /// Swarms that agree on a covariance, which have none of most settings.
@@ -171,6 +173,24 @@ fn train_networks(print: impl Fn(&dyn Debug, Fingerprint)) {
     }
 }
 
+/// Functions on which baselines search.
+const SEARCHED: usize = 3;
+
+fn search_with_baselines(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for name in baselines::Baseline::names() {
+        for (function, dim) in FUNCTIONS[..SEARCHED].iter().zip([3, 7, 10]) {
+            let problem = Problem::builder(function).dim(dim).rotate(5).build().expect("a problem");
+            let (bounds, baseline) = (problem.domain(), name.parse().expect("a baseline"));
+            let task = baselines::Task { bounds, start: &[], evaluations: 3000, target: None, seed: 7 };
+            let found = baselines::minimize(&baseline, &problem, &task).expect("a search");
+            let mut bits = Fingerprint::NEW;
+            found.best.expect("a point").x.iter().for_each(|x| bits.add(*x));
+            found.improvements.iter().for_each(|i| bits.add(i.value));
+            print(&(name, function), bits);
+        }
+    }
+}
+
 fn fingerprints_on(set: InstructionSet) -> Vec<String> {
     let program = std::env::current_exe().expect("this program");
     let child = Command::new(program)
@@ -190,7 +210,9 @@ fn whole_runs_have_the_same_bits_on_every_instruction_set() {
     let mut found: Vec<_> = begun.collect::<Vec<_>>().into_iter().map(|(set, all)| (set, all.join())).collect();
     let (last, portable) = found.pop().expect("the portable set");
     let portable = portable.expect("its fingerprints");
-    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, 40 * 2 * 2 * 3 * 4 * 2 + 40 * 2 * 2 + 9));
+    let (swarms, hops, laws, networks) = (40 * 2 * 2 * 3 * 4 * 2, 40 * 2 * 2, 40 * 2 * 2, 9);
+    let all = swarms + hops + laws + networks + SEARCHED * baselines::ALL.len();
+    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, all));
     for (set, found) in found {
         let found = found.expect("fingerprints");
         assert_eq!(found.len(), portable.len(), "{set}");

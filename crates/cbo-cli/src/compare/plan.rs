@@ -1,6 +1,6 @@
 //! What is compared: problems, methods, and for each of them the settings of its runs, checked before any begins.
 
-use super::{CompareArgs, Methods};
+use super::CompareArgs;
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::numbers::plain;
@@ -58,7 +58,7 @@ impl Course {
 impl Plan {
     /// Checks everything.
     pub fn new(args: &CompareArgs, origins: &Origins) -> Result<Self, CliError> {
-        let methods = args.methods.clone().unwrap_or_else(Methods::default).0;
+        let methods = args.methods.clone().unwrap_or_default().0;
         let (options, without) = settings_of_each(&args.run, &methods, origins)?;
         let names: Vec<&String> = args.run.problem.objective.iter().chain(&args.others).collect();
         let mut courses: Vec<Course> = Vec::new();
@@ -99,9 +99,9 @@ impl Plan {
 /// `a`, `a and b`, `a, b and c`.
 fn listed(names: &[String]) -> String {
     match names {
-        [all @ .., one, last] if all.is_empty() => format!("{one} and {last}"),
-        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
-        names => names.concat(),
+        [] => String::new(),
+        [one] => one.clone(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
     }
 }
 
@@ -126,7 +126,7 @@ fn for_function(name: &str, options: &RunOptions, others: &[&String]) -> RunOpti
     problem.amplitude = problem.amplitude.filter(|_| !for_another("amplitude"));
     problem.condition = problem.condition.filter(|_| !for_another("condition"));
     let any_dim = |name: &&String| cbo_problems::find(name).is_ok_and(|info| info.default_dim().is_none());
-    problem.dim = problem.dim.filter(|_| info.default_dim().is_none() || !others.iter().any(|name| any_dim(&name)));
+    problem.dim = problem.dim.filter(|_| info.default_dim().is_none() || !others.iter().any(any_dim));
     options
 }
 
