@@ -151,7 +151,7 @@ pub(crate) fn least_of(energies: &[f64]) -> f64 {
 }
 
 /// Writes the weights, and returns their sum and that of their squares.
-fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut [f64]) -> (f64, f64) {
+pub(crate) fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut [f64]) -> (f64, f64) {
     if shift == f64::INFINITY {
         return (0.0, 0.0);
     }

@@ -357,6 +357,14 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.evaluated()
     }
 
+    fn remembered(&self) -> &[T] {
+        &self.population.kept.values
+    }
+
+    fn remembered_mut(&mut self) -> &mut [T] {
+        &mut self.population.kept.values
+    }
+
     fn data_batch(&self) -> u64 {
         self.population.batches.as_ref().map_or(0, Batches::round)
     }

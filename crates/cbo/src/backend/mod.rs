@@ -80,6 +80,12 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Which particles these are, if not all.
     fn evaluated(&self) -> Option<&[u32]>;
 
+    /// The energies of the points that all particles remember; none if they remember nothing.
+    fn remembered(&self) -> &[T];
+
+    /// The same, to be changed between two steps.
+    fn remembered_mut(&mut self) -> &mut [T];
+
     /// The data batch, from 0: one for each full round of particle batches.
     fn data_batch(&self) -> u64;
 
