@@ -24,6 +24,7 @@ use std::sync::Arc;
 pub struct Problem {
     pub(crate) function: Arc<dyn Evaluate>,
     pub(crate) info: Info,
+    pub(crate) constraints: &'static [&'static str],
     pub(crate) dim: usize,
     pub(crate) domain: Vec<(f64, f64)>,
     pub(crate) transform: Option<Transform>,
@@ -149,6 +150,23 @@ impl Problem {
         self.confined() && y.iter().zip(&self.domain).any(outside)
     }
 
+    /// The constraints that a point has to meet besides lying in the domain, in plain text and before any shift or rotation.
+    pub fn constraint_texts(&self) -> &'static [&'static str] {
+        self.constraints
+    }
+
+    /// The constraints at one point, each met where it is zero or less, by plain double-precision arithmetic.
+    ///
+    /// # Panics
+    /// If `x` does not have [`dim`](Self::dim) coordinates.
+    pub fn constraint_values(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let moved = self.transform.as_ref().map(|t| t.original_of(x));
+        let mut values = vec![0.0; self.constraints.len()];
+        self.function.constraints(moved.as_deref().unwrap_or(x), &mut values);
+        values
+    }
+
     /// The distance to the nearest minimiser, in the maximum norm.
     ///
     /// For functions with too many minimisers to list (`alpine-1`, `weierstrass`), the nearest one is found before the
@@ -178,18 +196,60 @@ impl Problem {
             "rows must have {} coordinates, with an energy for each row",
             self.dim
         );
-        self.evaluate(Some(set), rows, out);
+        self.evaluate(Some(set), rows, out, &mut []);
     }
 
-    fn evaluate<T: Precision>(&self, set: Option<InstructionSet>, rows: Rows<'_, T>, out: &mut [T]) {
+    /// The energies of `rows` and their constraints, one row after the other, on a chosen instruction set (for tests and benchmarks).
+    ///
+    /// # Panics
+    /// If the rows do not have [`dim`](Self::dim) coordinates, or if there is no room for an energy and the constraints of each row.
+    pub fn constrained_energies_on<T: Precision>(
+        &self,
+        set: InstructionSet,
+        rows: Rows<'_, T>,
+        out: &mut [T],
+        constraints: &mut [T],
+    ) {
+        assert!(
+            rows.dim() == self.dim
+                && rows.len() == out.len()
+                && constraints.len() == out.len() * self.constraints.len(),
+            "rows must have {} coordinates, with an energy and {} constraints for each row",
+            self.dim,
+            self.constraints.len()
+        );
+        self.evaluate(Some(set), rows, out, constraints);
+    }
+
+    /// Energies and, if there is room for them, constraints.
+    fn evaluate<T: Precision>(
+        &self,
+        set: Option<InstructionSet>,
+        rows: Rows<'_, T>,
+        out: &mut [T],
+        constraints: &mut [T],
+    ) {
         let (function, bounds) = (&*self.function, &self.domain[..]);
         match &self.transform {
-            None => T::energies(function, Batch { rows, out, bounds, set }),
+            None => T::energies(function, Batch { rows, out, constraints, bounds, set }),
             Some(transform) => T::tables(transform).map_blocks(rows, set, |first, rows| {
-                let out = &mut out[first..first + rows.len()];
-                T::energies(function, Batch { rows, out, bounds, set });
+                let (out, count) = (&mut out[first..first + rows.len()], constraints.len().min(self.constraints.len()));
+                let constraints = &mut constraints[first * count..(first + rows.len()) * count];
+                T::energies(function, Batch { rows, out, constraints, bounds, set });
             }),
         }
+    }
+
+    /// Refuses points, or room for their energies, that do not fit.
+    fn check<T>(&self, rows: Rows<'_, T>, out: &[T]) -> Result<(), EvalError> {
+        if rows.dim() != self.dim {
+            let message = format!("{} has {} coordinates, the points have {}", self.name(), self.dim, rows.dim());
+            return Err(EvalError::new(message));
+        }
+        if rows.len() != out.len() {
+            return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
+        }
+        Ok(())
     }
 }
 
@@ -200,14 +260,24 @@ impl<T: Precision> Objective<T> for Problem {
     }
 
     fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
-        if rows.dim() != self.dim {
-            let message = format!("{} has {} coordinates, the points have {}", self.name(), self.dim, rows.dim());
-            return Err(EvalError::new(message));
-        }
-        if rows.len() != out.len() {
-            return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
-        }
-        self.evaluate(None, rows, out);
+        self.check(rows, out)?;
+        self.evaluate(None, rows, out, &mut []);
+        Ok(())
+    }
+
+    fn constraints(&self) -> usize {
+        self.constraints.len()
+    }
+
+    fn energies_and_constraints(
+        &self,
+        _at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        self.check(rows, energies)?;
+        self.evaluate(None, rows, energies, constraints);
         Ok(())
     }
 

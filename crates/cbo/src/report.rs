@@ -16,6 +16,15 @@ pub struct Evaluated<T> {
     pub x: Vec<T>,
     /// Its value.
     pub value: f64,
+    /// How far the worst of its constraints is violated; 0 if it meets all of them, or if there are none.
+    pub violation: f64,
+}
+
+impl<T> Evaluated<T> {
+    /// Whether it meets its constraints.
+    pub fn is_feasible(&self) -> bool {
+        self.violation == 0.0
+    }
 }
 
 /// One step, as observers see it: energies, consensus and positions belong to the same time.
@@ -65,9 +74,19 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ensemble()
     }
 
-    /// The energies of the particles evaluated in this step.
+    /// The energies of the particles evaluated in this step, as the objective gave them.
     pub fn energies(&self) -> &'a [T] {
         self.run.energies()
+    }
+
+    /// Their constraints, one particle after the other, as the objective gave them; none if there are none.
+    pub fn constraints(&self) -> &'a [T] {
+        self.run.constraints()
+    }
+
+    /// What a violation of each constraint costs in the coming step, per unit.
+    pub fn penalties(&self) -> &'a [f64] {
+        self.run.penalties()
     }
 
     /// Which particles these are; all, in order, if `None`.
@@ -75,7 +94,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.evaluated()
     }
 
-    /// The least energy of this step.
+    /// The least energy of this step, with the penalty of its constraints.
     pub fn least(&self) -> f64 {
         self.run.agreed().least
     }
@@ -85,8 +104,9 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.agreed().effective_sample_size
     }
 
-    /// The best point ever evaluated (on this data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found noise,
-    /// its value is the mean of its evaluations.
+    /// The best point ever evaluated (on this data batch, if the objective is stochastic): of those that meet all constraints the one with
+    /// the least value, or, as long as there is none, the one that violates them least. If [`auto`](crate::Method::Auto) found noise, its
+    /// value is the mean of its evaluations.
     pub fn best(&self) -> &'a Evaluated<T> {
         &self.run.ledger().best
     }
@@ -101,7 +121,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ledger().failed
     }
 
-    /// Infeasible points so far.
+    /// Points with an infinite energy so far. Those that violate a constraint are not among them.
     pub fn infeasible_evaluations(&self) -> u64 {
         self.run.ledger().infeasible
     }
@@ -197,13 +217,25 @@ pub struct RunReport<T> {
     pub(crate) explanation: Vec<String>,
     pub(crate) covariance: Option<Vec<f64>>,
     pub(crate) minimisers: Vec<Minimiser<T>>,
+    pub(crate) penalties: Vec<f64>,
 }
 
 impl<T> RunReport<T> {
-    /// The best point ever evaluated (on the last data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found
-    /// noise, its value is the mean of its evaluations.
+    /// The best point ever evaluated (on the last data batch, if the objective is stochastic): of those that meet all constraints the one
+    /// with the least value, or, if there is none, the one that violates them least. If [`auto`](crate::Method::Auto) found noise, its
+    /// value is the mean of its evaluations.
     pub fn best(&self) -> &Evaluated<T> {
         &self.best
+    }
+
+    /// Whether the best point meets all constraints.
+    pub fn is_feasible(&self) -> bool {
+        self.best.is_feasible()
+    }
+
+    /// What a violation of each constraint cost at the end, per unit; none if there are no constraints.
+    pub fn penalties(&self) -> &[f64] {
+        &self.penalties
     }
 
     /// The consensus point at the end, and its value: evaluated once, or NaN if it was not, as with [`auto`](crate::Method::Auto).
@@ -264,7 +296,7 @@ impl<T> RunReport<T> {
         self.failed_evaluations
     }
 
-    /// Infeasible points.
+    /// Points with an infinite energy. Those that violate a constraint are not among them.
     pub fn infeasible_evaluations(&self) -> u64 {
         self.infeasible_evaluations
     }

@@ -11,8 +11,9 @@ pub use saved::forget_best;
 use crate::answers::{Answers, Known, Limits, reaches};
 use crate::backend::{Backend, Differences};
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
+use crate::constraint::{self, Constraints, violation};
 use crate::ensemble::Ensemble;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, best_of};
 use crate::method::{Decision, Move};
 use crate::minimisers;
 use crate::objective::{Grouping, Objective, Rows, StepContext};
@@ -95,6 +96,8 @@ pub(crate) struct Run<T> {
     ranks: Box<dyn Ranks>,
     ledger: Ledger<T>,
     agreed: Agreed,
+    /// The constraints of the particles, if there are any.
+    constraints: Option<Constraints<T>>,
     /// The move that was decided and is not yet made.
     pending: Option<Move>,
     /// The move that was made last.
@@ -110,8 +113,8 @@ pub(crate) struct Run<T> {
 }
 
 impl<T: Scalar> Run<T> {
-    /// A run at time 0, nothing evaluated.
-    pub fn begin(plan: &Plan, nature: Nature) -> Result<Self, SolveError> {
+    /// A run at time 0, nothing evaluated. Its points have this many constraints.
+    pub fn begin(plan: &Plan, nature: Nature, constraints: usize) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
         let refuse = |remedy: &str| {
@@ -124,12 +127,16 @@ impl<T: Scalar> Run<T> {
         if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
             return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
         }
+        if config.method.has_gradient() && constraints > 0 {
+            return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");
+        }
         let backend = T::on_cpu(plan, nature.grouping)?;
         let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
             agreed: Agreed { velocity, ..Agreed::nothing(plan.dim()) },
+            constraints: Constraints::new(constraints, plan),
             plan: plan.clone(),
             backend,
             ranks: Box::new(Alone),
@@ -154,6 +161,10 @@ impl<T: Scalar> Run<T> {
         if objective.grouping() != Grouping::Blocks || self.round > 0 || self.midway.is_some() {
             self.make_move();
             return self.evaluate_one_by_one(objective);
+        }
+        if self.constraints.is_some() {
+            self.make_move();
+            return self.evaluate_constrained(objective);
         }
         let (step, pending) = (self.ledger.step, self.pending.take());
         let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
@@ -182,9 +193,35 @@ impl<T: Scalar> Run<T> {
 
     fn make_move(&mut self) {
         if let Some(decided) = self.pending.take() {
-            self.backend.advance(&decided, self.ledger.step);
+            let (step, before) = (self.ledger.step, self.backend.ensemble().len());
+            self.backend.advance(&decided, step);
             self.made = Some(decided);
+            if let Some(constraints) = &mut self.constraints {
+                constraints.shrink(before, self.backend.ensemble().len(), self.plan.config().seed, step);
+            }
         }
+    }
+
+    /// Evaluates the particles of the step with their constraints, on all threads.
+    fn evaluate_constrained(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
+        let threads = self.backend.pool().map_or(1, |pool| pool.current_num_threads());
+        loop {
+            let (at, mut known) = (self.context(), self.nothing_known());
+            let rows = self.backend.points(self.round);
+            constraint::evaluate(objective, at, rows, known.slots(), threads)
+                .map_err(|source| SolveError::Evaluation { step: at.step, source })?;
+            let last = self.take(known.energies(), known.constraints());
+            self.spare = known;
+            if last {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Room for the answers to a round.
+    fn nothing_known(&mut self) -> Known<T> {
+        let constraints = self.constraint_count();
+        std::mem::take(&mut self.spare).nothing_of(self.backend.count(), constraints)
     }
 
     /// Round by round, as long as the answers are not enough.
@@ -198,7 +235,7 @@ impl<T: Scalar> Run<T> {
                 outcome.map_err(|source| SolveError::Evaluation { step: at.step, source })?;
                 return Ok(Some(reason.unwrap_or(StopReason::Observer)));
             }
-            let last = self.take(known.energies());
+            let last = self.take(known.energies(), known.constraints());
             self.spare = known;
             if last {
                 return self.differentiate(objective).map(|()| None);
@@ -213,17 +250,21 @@ impl<T: Scalar> Run<T> {
         let value = if self.midway.is_some() || (at_once && objective.grouping() != Grouping::Blocks) {
             None
         } else {
-            let mut energy = [T::default()];
-            objective
-                .energies(self.context(), Rows::new(&self.consensus(), self.plan.dim()), &mut energy)
-                .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
-            Some(energy[0].to_f64())
+            let (mut energy, mut constraints) = ([T::default()], vec![T::default(); self.constraint_count()]);
+            let consensus = self.consensus();
+            let rows = Rows::new(&consensus, self.plan.dim());
+            let outcome = match constraints.len() {
+                0 => objective.energies(self.context(), rows, &mut energy),
+                _ => constraint::evaluate(objective, self.context(), rows, (&mut energy, &mut constraints), 1),
+            };
+            outcome.map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
+            Some((energy[0].to_f64(), violation(&constraints)))
         };
         let (report, told) = (self.summary(value, reason), self.midway.is_none());
         let minimisers = minimisers::found(&self.plan, self.ensemble(), self.energies(), self.evaluated());
-        let known = if told { Vec::new() } else { self.energies().to_vec() };
+        let known = (!told || self.constraints.is_some()).then(|| self.energies().to_vec());
         let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies: if told { energies } else { known }, minimisers, ..report })
+        Ok(RunReport { ensemble, energies: known.unwrap_or(energies), minimisers, ..report })
     }
 
     /// The consensus point in the precision of the run; in a first step that is left half evaluated the best point so far.
@@ -246,13 +287,12 @@ impl<T: Scalar> Run<T> {
         (self.backend.count() * self.plan.config().method.rounds(step)) as u64 + self.differences()
     }
 
-    /// Counts energies of a round of a step that is left half evaluated.
-    fn count(&self, ledger: &mut Ledger<T>, round: usize, energies: impl Iterator<Item = (usize, T)>) {
-        let batch = self.context().data_batch;
-        let anew = self.nature.stochastic && batch != ledger.best_batch;
-        if let Some((row, value)) = ledger.count(energies).filter(|(_, value)| *value < ledger.best.value || anew) {
-            ledger.improve(self.backend.row(round, row), value, batch);
-        }
+    /// Whether an earlier round of this step has reached the target.
+    fn has_reached(&self) -> bool {
+        let Some(target) = self.plan.config().target.filter(|_| self.round > 0) else { return false };
+        let reached = |round: usize| self.backend.energies(round).iter().any(|e| reaches(Some(target), *e, &[]));
+        // With constraints, energies include the penalty, and the ledger knows what was told.
+        if self.constraints.is_some() { self.ledger.reaches(target) } else { (0..self.round).any(reached) }
     }
 
     /// How far the consensus point moved in the maximum norm; infinite in the first step.
@@ -302,10 +342,22 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn energies(&self) -> &[T] {
-        match &self.midway {
-            Some(midway) if self.round == 0 => midway.known.energies(),
+        match (&self.midway, &self.constraints) {
+            (Some(midway), _) if self.round == 0 => midway.known.energies(),
+            (_, Some(constraints)) => &constraints.energies,
             _ => self.backend.energies(0),
         }
+    }
+
+    fn constraints(&self) -> &[T] {
+        match (&self.midway, &self.constraints) {
+            (Some(midway), _) if self.round == 0 => midway.known.constraints(),
+            (_, constraints) => constraints.as_ref().map_or(&[], |constraints| &constraints.values),
+        }
+    }
+
+    fn penalties(&self) -> &[f64] {
+        self.constraints.as_ref().map_or(&[], |constraints| constraints.penalty.weights())
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
@@ -333,12 +385,11 @@ impl<T: Scalar> Process<T> for Run<T> {
             deadline: config.max_seconds.and_then(|seconds| self.clock.end_of(seconds)),
             target: config.target,
             begun: self.ledger.evaluations > 0,
-            reached: (0..self.round)
-                .any(|round| self.backend.energies(round).iter().any(|e| reaches(config.target, *e))),
+            reached: self.has_reached(),
         };
         let known = match self.midway.take() {
             Some(midway) => midway.known,
-            None => std::mem::take(&mut self.spare).nothing_of(self.backend.count()),
+            None => self.nothing_known(),
         };
         Answers::new(known, limits)
     }
@@ -347,11 +398,17 @@ impl<T: Scalar> Process<T> for Run<T> {
         let mut ledger = self.ledger.clone();
         for round in 0..self.round {
             let energies = self.backend.energies(round);
-            // That they were evaluated is counted already.
+            // That they were evaluated is counted already, and so is the best of them if there are constraints.
             ledger.evaluations -= energies.len() as u64;
-            self.count(&mut ledger, round, energies.iter().copied().enumerate());
+            ledger.count(energies.iter().copied());
+            if self.constraints.is_none() {
+                let best = best_of(energies.iter().copied().enumerate(), |_| 0.0);
+                note_best(&mut ledger, &*self.backend, round, self.nature.stochastic, best);
+            }
         }
-        self.count(&mut ledger, self.round, known.iter());
+        ledger.count(known.iter().map(|(_, energy)| energy));
+        let best = best_of(known.iter(), |row| violation(known.constraints_of(row)));
+        note_best(&mut ledger, &*self.backend, self.round, self.nature.stochastic, best);
         self.midway = Some(Midway { known, ledger });
     }
 
@@ -360,15 +417,26 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
-    fn take(&mut self, energies: &[T]) -> bool {
+    fn take(&mut self, energies: &[T], constraints: &[T]) -> bool {
         self.midway = None;
-        let step = self.ledger.step;
-        let last = self.round + 1 == self.plan.config().method.rounds(step);
+        let (step, round) = (self.ledger.step, self.round);
+        let last = round + 1 == self.plan.config().method.rounds(step);
         let weighing = last.then(|| self.weighing());
-        let alpha = self.backend.take(self.round, step, energies, weighing);
+        let backend = &mut *self.backend;
+        let alpha = match &mut self.constraints {
+            None => backend.take(round, step, energies, weighing),
+            Some(constrained) => {
+                let count = constrained.count();
+                let violated = |row: usize| violation(&constraints[row * count..(row + 1) * count]);
+                let best = best_of(energies.iter().copied().enumerate(), violated);
+                note_best(&mut self.ledger, backend, round, self.nature.stochastic, best);
+                let take = |backend: &mut dyn Backend<T>, priced: &[T]| backend.take(round, step, priced, weighing);
+                constrained.take(round, (energies, constraints), backend, take)
+            }
+        };
         self.ledger.evaluations += energies.len() as u64;
         self.agreed.alpha = alpha.unwrap_or(self.agreed.alpha);
-        self.round = if last { 0 } else { self.round + 1 };
+        self.round = if last { 0 } else { round + 1 };
         last
     }
 
@@ -384,9 +452,14 @@ impl<T: Scalar> Process<T> for Run<T> {
         let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
         // Energies of different data are not comparable: a new data batch starts again.
         let anew = self.nature.stochastic && at.data_batch != self.ledger.best_batch;
-        if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) {
-            let x = self.backend.row(place.0, place.1);
-            self.ledger.improve(x, self.agreed.least, at.data_batch);
+        match &mut self.constraints {
+            // Their best point is noted without its penalty, when it is told.
+            Some(constraints) => constraints.agree(self.agreed.alpha, &mut *self.backend),
+            None if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) => {
+                let x = self.backend.row(place.0, place.1);
+                self.ledger.improve(x, self.agreed.least, 0.0, at.data_batch);
+            }
+            None => {}
         }
         if config.strict && failed > 0 {
             return Err(self.strict_error());
@@ -432,19 +505,21 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
-    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
-        let (config, ledger) = (self.plan.config(), self.ledger());
-        let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
+    fn summary(&self, consensus: Option<(f64, f64)>, stop: StopReason) -> RunReport<T> {
+        let (config, ledger, evaluated) = (self.plan.config(), self.ledger(), consensus.is_some());
+        let (value, violation) = consensus.unwrap_or((f64::NAN, f64::NAN));
+        let violation = if self.constraints.is_some() { violation } else { 0.0 };
+        let consensus = Evaluated { x: self.consensus(), value, violation };
         // A frozen point was given, not found.
-        let found = config.freeze.is_none() && consensus.value < ledger.best.value;
+        let found = config.freeze.is_none() && ledger.would_improve(value, violation);
         RunReport {
             best: if found { consensus.clone() } else { ledger.best.clone() },
             consensus,
             stop,
-            message: ledger.message(&self.plan, stop),
+            message: ledger.message(&self.plan, stop) + &ledger.caveat(),
             steps: ledger.step,
             time: self.time(),
-            evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
+            evaluations: ledger.evaluations + u64::from(evaluated),
             failed_evaluations: ledger.failed,
             infeasible_evaluations: ledger.infeasible,
             alpha: self.agreed.alpha,
@@ -457,6 +532,23 @@ impl<T: Scalar> Process<T> for Run<T> {
             explanation: Vec::new(),
             covariance: None,
             minimisers: Vec::new(),
+            penalties: self.penalties().to_vec(),
         }
+    }
+}
+
+/// Notes the best of some points of a round in a ledger, if it is better than what that has.
+fn note_best<T: Scalar>(
+    ledger: &mut Ledger<T>,
+    backend: &dyn Backend<T>,
+    round: usize,
+    stochastic: bool,
+    best: Option<(usize, f64, f64)>,
+) {
+    let batch = backend.round_of_batches().unwrap_or(ledger.step);
+    // Energies of different data are not comparable: a new data batch starts again.
+    let anew = stochastic && batch != ledger.best_batch;
+    if let Some((row, value, violation)) = best.filter(|best| anew || ledger.would_improve(best.1, best.2)) {
+        ledger.improve(backend.row(round, row), value, violation, batch);
     }
 }

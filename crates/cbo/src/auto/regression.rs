@@ -34,6 +34,8 @@ pub(super) struct Sample {
     pub number: u64,
     pub point: Vec<f64>,
     pub value: f64,
+    /// What the value consists of, if there are constraints.
+    pub parts: Vec<f64>,
 }
 
 /// A sample in the regression.
@@ -316,7 +318,7 @@ mod tests {
         Random::new(5, 0).normals(count, dim, &mut points);
         let sample = |(number, x): (usize, &[f64])| {
             let point: Vec<f64> = x.iter().map(|x| x * closer.powi(number as i32)).collect();
-            Sample { number: number as u64, value: f(&point), point }
+            Sample { number: number as u64, value: f(&point), point, parts: Vec::new() }
         };
         points.chunks_exact(dim).enumerate().map(sample).collect()
     }

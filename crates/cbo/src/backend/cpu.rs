@@ -419,6 +419,14 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.batches.as_ref().map(Batches::round)
     }
 
+    fn remembered(&self) -> &[T] {
+        &self.population.kept.values
+    }
+
+    fn remembered_mut(&mut self) -> &mut [T] {
+        &mut self.population.kept.values
+    }
+
     fn save(&self, to: &mut Writer) {
         let Population { ensemble, energies, kept, batches, .. } = &self.population;
         to.count(ensemble.len());

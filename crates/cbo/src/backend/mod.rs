@@ -92,6 +92,12 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// The round of particle batches, from 0, if there are batches.
     fn round_of_batches(&self) -> Option<u64>;
 
+    /// The energies of the points that all particles remember; none if they remember nothing.
+    fn remembered(&self) -> &[T];
+
+    /// The same, to be changed between two steps.
+    fn remembered_mut(&mut self) -> &mut [T];
+
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);
 
