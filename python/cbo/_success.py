@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _lib, _space
+from ._constraints import is_given
 from ._minimize import minimize, run_settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class SuccessRate:
     fun, distance, nfev, nit : ndarray
         Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm
         (NaN if no minimiser is known), evaluations, steps.
+    violation : ndarray
+        Of each run: how far its best point violates its constraints; 0 if it meets them, or if there are none.
     seed : int
         Seed of the first run; the others follow.
     """
@@ -46,6 +49,7 @@ class SuccessRate:
     runs: int
     fun: NDArray[np.float64]
     distance: NDArray[np.float64]
+    violation: NDArray[np.float64]
     nfev: NDArray[np.int64]
     nit: NDArray[np.int64]
     seed: int
@@ -68,10 +72,11 @@ def success_rate(
     x0: ArrayLike | None = None,
     *,
     runs: int = 100,
-    tolerance: float = 0.25,
+    tolerance: float | None = None,
     minimisers: ArrayLike | None = None,
     minimum: float | None = None,
     args: tuple[Any, ...] = (),
+    constraints: Any = (),
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
@@ -82,7 +87,8 @@ def success_rate(
     """Measures how often a minimum is found, over runs with different seeds.
 
     A run is a success if its best point is closer than `tolerance` to a minimiser, in the maximum norm, or,
-    where only the `minimum` is given, if its best value lies less than `tolerance` above it.
+    where only the `minimum` is given, if its best value lies less than `tolerance` above it. Under constraints the
+    best point must meet all of them, and built-in problems with constraints are judged by their minimum.
 
     Parameters
     ----------
@@ -92,12 +98,13 @@ def success_rate(
     runs : int, optional
         Number of runs; run r has the seed ``seed + r``, where `seed` is as for `cbo.minimize`.
     tolerance : float, optional
-        Distance, or difference of values, below which a run is a success.
+        Distance, or difference of values, below which a run is a success: 0.25 if left out, or 1e-4 for a built-in
+        problem with constraints.
     minimisers : array of shape (d,) or (n, d), optional
         Where `fun` has its minimum.
     minimum : float, optional
         The least value of `fun`, instead of `minimisers`.
-    bounds, x0, args, spread, particles, max_evaluations, vectorized, **options
+    bounds, x0, args, constraints, spread, particles, max_evaluations, vectorized, **options
         As for `cbo.minimize`.
 
     Returns
@@ -112,23 +119,29 @@ def success_rate(
     """
     if isinstance(runs, bool) or not isinstance(runs, (int, np.integer)) or runs < 1:
         raise ValueError(f"runs = {runs!r}: must be a whole number of at least 1")
+    known = fun if isinstance(fun, _lib.Problem) else None
+    by_value = known is not None and bool(known.constraints) and minimisers is None and minimum is None
+    if tolerance is None:
+        tolerance = 1e-4 if by_value else 0.25
     if not (isinstance(tolerance, (int, float, np.number)) and 0 < tolerance < math.inf):
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
     first: int = _space.read_seed(seed)
-    known = fun if isinstance(fun, _lib.Problem) else None
-    if known is not None and minimisers is None and not args:
+    if known is not None and minimisers is None and not args and not is_given(constraints):
         settings = run_settings(options, particles, max_evaluations, first)
         _space.settle(known, bounds, x0, spread, settings)
         raw = _lib.success_runs(known, settings, int(runs))
     else:
         if minimisers is None and minimum is None:
             raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
-        place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
+        place = dict(bounds=bounds, x0=x0, args=args, constraints=constraints, spread=spread, vectorized=vectorized)
         limits = dict(particles=particles, max_evaluations=max_evaluations)
         raw = _runs(fun, int(runs), first, minimisers, {**place, **limits, **options})
+    if by_value and known is not None:
+        minimum = known.minimum
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
+    found &= raw["violation"] == 0
     successes = int(np.count_nonzero(found))
     return SuccessRate(
         successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=first
@@ -152,6 +165,7 @@ def _runs(
     return {
         "fun": np.array([result.fun for result in results]),
         "distance": distance,
+        "violation": np.array([result.violation for result in results]),
         "nfev": np.array([result.nfev for result in results]),
         "nit": np.array([result.nit for result in results]),
     }

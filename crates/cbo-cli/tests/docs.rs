@@ -212,9 +212,12 @@ fn every_key_of_the_json_objects_is_documented() {
     let runs = [
         ("minimize", "minimize sphere --dim 2 --method cbo --steps 3 --json"),
         ("minimize", "minimize sphere --dim 2 --max-evaluations 500 --explain --json"),
+        ("minimize", "minimize g24 --max-evaluations 50 --json"),
         ("success", "success sphere --dim 2 --max-evaluations 50 --runs 2 --json"),
+        ("success", "success g24 --max-evaluations 50 --runs 2 --json --verbose"),
         ("success", "success sphere --dim 2 --method cbo --steps 3 --runs 2 --json --verbose"),
         ("list", "list rastrigin --json"),
+        ("list", "list g06 --json"),
         ("paper", "paper fig1a --json --out FOLDER"),
         ("paper", "paper fig2 --json --out FOLDER"),
         ("paper", "paper fig3 --json --out FOLDER"),

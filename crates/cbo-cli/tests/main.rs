@@ -7,6 +7,7 @@ mod mutation;
 
 mod auto;
 mod certificate;
+mod constraints;
 mod docs;
 mod errors;
 mod faults;

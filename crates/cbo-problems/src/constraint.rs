@@ -74,7 +74,9 @@ impl Constraint {
     /// What it is about: the distance from the origin, or the sum of the coordinates.
     fn subject(self) -> fn(&mut dyn Iterator<Item = f64>) -> f64 {
         match self {
-            Self::Ball(_) | Self::Hole(_) | Self::Ring(..) | Self::Sphere(_) => |x| x.map(|v| v * v).sum::<f64>().sqrt(),
+            Self::Ball(_) | Self::Hole(_) | Self::Ring(..) | Self::Sphere(_) => {
+                |x| x.map(|v| v * v).sum::<f64>().sqrt()
+            }
             Self::SumAtMost(_) | Self::SumAtLeast(_) | Self::SumEqual(_) => |x| x.sum(),
         }
     }

@@ -38,9 +38,9 @@ mod rotation;
 mod transform;
 
 pub use builder::ProblemBuilder;
+pub use constraint::{Constraint, ConstraintError};
 pub use error::ProblemError;
 pub use function::{Dims, Function, Info, Parameter};
-pub use constraint::{Constraint, ConstraintError};
 pub use functions::{all, constraints, find};
 pub use problem::Problem;
 pub use rotation::Rotation;
@@ -60,4 +60,7 @@ mod guide {
 
     #[doc = include_str!("../guide/rust.md")]
     struct Rust;
+
+    #[doc = include_str!("../guide/constraints.md")]
+    struct Constraints;
 }

@@ -177,7 +177,9 @@ impl Problem {
         constraints: &mut [T],
     ) {
         assert!(
-            rows.dim() == self.dim && rows.len() == out.len() && constraints.len() == out.len() * self.constraints.len(),
+            rows.dim() == self.dim
+                && rows.len() == out.len()
+                && constraints.len() == out.len() * self.constraints.len(),
             "rows must have {} coordinates, with an energy and {} constraints for each row",
             self.dim,
             self.constraints.len()

@@ -65,7 +65,8 @@ impl Prices {
         if priced.is_empty() {
             return Vec::new();
         }
-        let mean = |j: usize, of: &[(f64, &Vec<f64>)]| of.iter().map(|(_, parts)| parts[j]).sum::<f64>() / of.len() as f64;
+        let mean =
+            |j: usize, of: &[(f64, &Vec<f64>)]| of.iter().map(|(_, parts)| parts[j]).sum::<f64>() / of.len() as f64;
         let both = |j: usize| {
             let middle = mean(j, &priced);
             let squares = priced.iter().map(|(_, parts)| (parts[j] - middle).powi(2)).sum::<f64>();

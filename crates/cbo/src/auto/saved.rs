@@ -24,7 +24,12 @@ pub(super) struct Told<T> {
 impl<T: Scalar> Told<T> {
     /// Nothing told, and this many evaluations allowed.
     pub fn new(budget: u64) -> Self {
-        Self { energies: Vec::new(), constraints: Vec::new(), budgets: vec![(0, budget)], points: 0xcbf2_9ce4_8422_2325 }
+        Self {
+            energies: Vec::new(),
+            constraints: Vec::new(),
+            budgets: vec![(0, budget)],
+            points: 0xcbf2_9ce4_8422_2325,
+        }
     }
 
     /// Notes a round: the points asked for, their energies and their constraints.
