@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _lib, _progress, _space
+from . import _constraints, _lib, _progress, _space
 from ._evaluate import Evaluator, Failures
 from ._method import settle_batch
 from ._options import Options, checked
@@ -26,6 +26,8 @@ _KEYWORDS = (
     "args",
     "bounds",
     "callback",
+    "constraints",
+    "equality_tolerance",
     "max_evaluations",
     "particles",
     "progress",
@@ -45,6 +47,8 @@ def minimize(
     x0: ArrayLike | None = None,
     *,
     args: tuple[Any, ...] = (),
+    constraints: Any = (),
+    equality_tolerance: float = 1e-6,
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
@@ -79,6 +83,14 @@ def minimize(
         point for each of N particles.
     args : tuple, optional
         Further arguments of `fun`.
+    constraints : constraint or list of constraints, optional
+        What a point has to meet besides the bounds, as ``scipy.optimize`` takes it: ``LinearConstraint``,
+        ``NonlinearConstraint`` or dictionaries with ``type`` (``"ineq"``: fun(x) >= 0, ``"eq"``: fun(x) = 0),
+        ``fun`` and perhaps ``args``. With `vectorized` their functions take rows too. Points that violate them
+        are evaluated all the same, at a price; ``x`` is the best point that meets all of them, if one was found.
+        The constraints of a built-in problem are always honoured.
+    equality_tolerance : float, optional
+        How far an equality may be missed by a point that meets it. Inequalities are meant as they stand.
     spread : float or array, optional
         Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds'
         width if left out; without finite bounds a swarm needs it, and the method auto takes the size of `x0`, at
@@ -149,6 +161,13 @@ def minimize(
     >>> result.fun < 1e-6
     True
 
+    Under a constraint:
+
+    >>> inside = {"type": "ineq", "fun": lambda x: 1 - x[0] ** 2 - x[1] ** 2}
+    >>> result = cbo.minimize(lambda x: x[0] + x[1], bounds=[(-2, 2)] * 2, constraints=inside, seed=1)
+    >>> result.feasible, round(float(result.fun), 4)
+    (True, -1.4142)
+
     A built-in function, a swarm with settings of its own, a limit:
 
     >>> ackley = cbo.problems.ackley(10)
@@ -167,6 +186,9 @@ def minimize(
     dim = _space.settle(problem, bounds, x0, spread, settings)
     settle_batch(settings, bool(vectorized) and problem is None, workers)
     _lib.check(dim, settings)
+    under = _constraints.settle(
+        constraints, problem, dim, settings, vectorized=bool(vectorized), tolerance=equality_tolerance
+    )
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     line = _progress.wanted(progress)
     unfinished: list[dict[str, Any]] = []
@@ -176,14 +198,15 @@ def minimize(
         "unfinished": unfinished.append,
     }
     failures = Failures()
+    own = None if under is None else (under, under.count)
     elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
     try:
-        if problem is not None and not elsewhere and not arguments:
+        if problem is not None and not elsewhere and not arguments and not _constraints.is_given(constraints):
             raw = _lib.minimize_problem(problem, settings, **listeners)
         elif not elsewhere:
             way: Literal["point", "points"] = "points" if vectorized else "point"
             raw = _lib.minimize_function(
-                fun, dim, settings, args=arguments, way=way, convert=convert, **listeners
+                fun, dim, settings, args=arguments, way=way, convert=convert, constraints=own, **listeners
             )
         else:
             place = Evaluator(
@@ -192,7 +215,14 @@ def minimize(
             failures = place.failures
             with place:
                 raw = _lib.minimize_function(
-                    place.answer, dim, settings, args=(), way="answers", convert=convert, **listeners
+                    place.answer,
+                    dim,
+                    settings,
+                    args=(),
+                    way="answers",
+                    convert=convert,
+                    constraints=own,
+                    **listeners,
                 )
     except BaseException as error:
         explained = _explained(error, failures)

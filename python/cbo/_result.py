@@ -106,11 +106,17 @@ class OptimizeResult(AttributeDict):
     fun : float
         Its value. If the method auto found noise, it is the mean of several evaluations; the ``explanation`` has
         their number and the standard error.
+    feasible : bool
+        Whether it meets all constraints. If no point was found that does, ``x`` is the one that violates them least.
+    violation : float
+        How far it violates the worst of its constraints; 0 if it meets all of them. Under constraints also called
+        ``maxcv`` and ``constr_violation``, as in scipy.
     nfev, nit : int
         Evaluations and steps.
     success : bool
         Whether the run ended because it was done (it converged, the swarm contracted, a target was reached, the
-        best value no longer improved), and not because something (steps, evaluations, time) ran out.
+        best value no longer improved), and not because something (steps, evaluations, time) ran out; and whether
+        its point is feasible.
     status : int
         0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 4 ended by an exception, 99 stopped by the
         callback.
@@ -144,7 +150,7 @@ class OptimizeResult(AttributeDict):
         run ended within it.
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
-        dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
+        dimensions ``consensus``, under constraints ``violation``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
         1000 coordinates, every 16th of one of up to 16384, every 32nd of a larger one.
     failed_evaluations, infeasible_evaluations : int
         Evaluations that gave NaN, and that gave infinity.
@@ -165,6 +171,8 @@ class OptimizeResult(AttributeDict):
 
     x: NDArray[np.float64]
     fun: float
+    feasible: bool
+    violation: float
     nfev: int
     nit: int
     success: bool
@@ -208,7 +216,7 @@ class OptimizeResult(AttributeDict):
         return plot.history(self, ax=ax)
 
 
-_FIRST = ("message", "success", "status", "stop", "fun", "x", "nit", "nfev")
+_FIRST = ("message", "success", "status", "stop", "fun", "x", "feasible", "violation", "nit", "nfev")
 
 
 def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
@@ -217,15 +225,18 @@ def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
     if raw["message"] and raw["stop"] not in _OUTSIDE:
         message = raw["message"]
     shape = raw["hess_inv"]
+    constrained = raw.pop("constrained")
     entries = {
         **raw,
-        "success": status == 0,
+        "success": status == 0 and raw["feasible"],
         "status": status,
         "message": message,
         "phases": [Phase(phase) for phase in raw["phases"]],
         "standard_errors": None if shape is None else np.sqrt(np.diagonal(shape)),
         **_origin(settings),
     }
+    if constrained:
+        entries["maxcv"] = entries["constr_violation"] = raw["violation"]
     return OptimizeResult({name: entries.pop(name) for name in _FIRST} | entries)
 
 

@@ -61,6 +61,23 @@ where
         self.problem.energies(at, rows, out)
     }
 
+    fn constraints(&self) -> usize {
+        <cbo_problems::Problem as Objective<T>>::constraints(self.problem)
+    }
+
+    fn energies_and_constraints(
+        &self,
+        at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        if self.brake.now.load(Relaxed) {
+            return Err(EvalError::new("interrupted"));
+        }
+        self.problem.energies_and_constraints(at, rows, energies, constraints)
+    }
+
     fn grouping(&self) -> Grouping {
         <cbo_problems::Problem as Objective<T>>::grouping(self.problem)
     }
@@ -128,7 +145,7 @@ where
     cbo_problems::Problem: Objective<T>,
 {
     let (brake, gauge) = (Brake::default(), Gauge::default());
-    let mut watch = Watch::new(problem.dim());
+    let mut watch = Watch::new(problem.dim(), !problem.constraint_texts().is_empty());
     let (out, mut steps) = channel::<Moment<T>>();
     let (answer, back) = channel();
     let back = listeners.want_moments().then_some(back);

@@ -37,6 +37,7 @@ pub fn success_runs<'py>(
     let dict = PyDict::new(py);
     dict.set_item("fun", PyArray1::from_iter(py, outcomes.iter().map(|o| o.value)))?;
     dict.set_item("distance", PyArray1::from_iter(py, outcomes.iter().map(|o| o.distance)))?;
+    dict.set_item("violation", PyArray1::from_iter(py, outcomes.iter().map(|o| o.violation)))?;
     dict.set_item("nfev", PyArray1::from_iter(py, outcomes.iter().map(|o| o.evaluations as i64)))?;
     dict.set_item("nit", PyArray1::from_iter(py, outcomes.iter().map(|o| o.steps as i64)))?;
     Ok(dict)

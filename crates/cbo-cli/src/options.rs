@@ -5,8 +5,11 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::settings;
-use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
+use crate::values::{
+    self, BoundsSpec, ConstraintsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch,
+};
 use cbo::{Alpha, Auto, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
+use cbo_problems::Constraint;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -60,6 +63,10 @@ pub struct RunOptions {
     /// What happens at the bounds: reflect, clip, or none (the bounds are used only for the start)
     #[arg(long, value_name = "HOW", value_parser = values::bound_handling, help_heading = "Problem")]
     pub bound_handling: Option<BoundHandling>,
+    /// Puts the function, or program, under a constraint: ball:R, hole:R, ring:R,S or sphere:R (|x| is at most R, at least R, from R to S,
+    /// R), sum<=C, sum>=C or sum=C (of the coordinates), or several with `;` between [default: off]
+    #[arg(long, value_name = "CONSTRAINT|off", value_parser = values::constraints, help_heading = "Problem")]
+    pub constraint: Option<ConstraintsSpec>,
     /// Where particles start: normal:MEAN,VARIANCE, uniform:LOW,HIGH (each one number, or one for each coordinate:
     /// normal:2;0;0,1) or file:PATH (CSV or NPY, one point per row) [default: uniform on the bounds or the domain]
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
@@ -267,6 +274,11 @@ impl RunOptions {
         }
         set!(method, particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
              truncation, batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
+    }
+
+    /// The constraints that the function or program is put under.
+    pub fn constraints(&self) -> Vec<Constraint> {
+        self.constraint.clone().unwrap_or_default().0
     }
 
     /// Whether one JSON object is wanted.

@@ -23,6 +23,12 @@ pub struct Summary {
     pub x: Vec<Number>,
     /// Its value.
     pub value: Number,
+    /// Whether the best point meets its constraints, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feasible: Option<bool>,
+    /// How far it violates the worst of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violation: Option<Number>,
     /// The consensus point at the end.
     pub consensus: Vec<Number>,
     /// Its value.
@@ -148,16 +154,19 @@ impl Summary {
         let (best, consensus) = (double(&report.best().x), double(&report.consensus().x));
         let stopped = interrupted && matches!(report.stop(), StopReason::Observer | StopReason::Failed);
         let auto = config.method.is_auto();
+        let (known, constrained) = (target.function_with_minimum(), target.constraint_count() > 0);
         Self {
             objective: target.description().to_string(),
             dim: best.len(),
             method: config.method.to_string(),
             x: numbers(&best),
             value: Number(report.best().value),
+            feasible: constrained.then(|| report.is_feasible()),
+            violation: constrained.then_some(Number(report.best().violation)),
             consensus: numbers(&consensus),
             consensus_value: Number(report.consensus().value),
-            minimum: target.function().map(|problem| Number(problem.minimum())),
-            distance: target.function().map(|problem| Number(problem.distance_to_minimiser(&best))),
+            minimum: known.map(|problem| Number(problem.minimum())),
+            distance: known.map(|problem| Number(problem.distance_to_minimiser(&best))),
             evaluations: report.evaluations(),
             failed_evaluations: report.failed_evaluations(),
             infeasible_evaluations: report.infeasible_evaluations(),
@@ -225,6 +234,13 @@ impl Summary {
             if let Some(distance) = &self.distance {
                 rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
             }
+        }
+        if let (Some(feasible), Some(violation)) = (self.feasible, &self.violation) {
+            let words = match feasible {
+                true => "yes: the best point meets all constraints".into(),
+                false => format!("no: the best point violates its constraints by {}", short(violation.0)),
+            };
+            rows.insert(3, ("feasible", words));
         }
         for (number, minimiser) in self.minimisers.iter().flatten().enumerate() {
             rows.push((if number == 0 { "minimisers" } else { "" }, minimiser.line()));

@@ -9,7 +9,7 @@ use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
 use crate::waits;
 use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Plan};
-use cbo_problems::{Problem, ProblemBuilder, ProblemError, Shift};
+use cbo_problems::{Constraint, Problem, ProblemBuilder, ProblemError, Shift};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,6 +64,17 @@ impl ProblemSpec {
         Ok(Self { name: function, dim, amplitude: options.amplitude, condition: options.condition, shift, rotate })
     }
 
+    /// Refuses a function with constraints where they would be ignored, because of what is said.
+    pub fn refuse_constraints(&self, because: &str) -> Result<(), CliError> {
+        match cbo_problems::constraints(self.name) {
+            Ok([]) | Err(_) => Ok(()),
+            Ok(_) => {
+                let remedy = format!("has constraints, {because}; choose a function without");
+                Err(CliError::setting("objective", self.name, remedy))
+            }
+        }
+    }
+
     /// The problem for a run with this seed.
     pub fn build(&self, seed: u64) -> Result<Problem, ProblemError> {
         self.builder(seed).build()
@@ -107,6 +118,8 @@ pub struct Setup {
     pub plan: Plan,
     /// The precision.
     pub precision: Precision,
+    /// The constraints that it is put under, besides its own.
+    pub constraints: Vec<Constraint>,
     /// Whether the consensus point is frozen at the minimiser, which a random shift moves with the seed.
     freeze_at_minimiser: bool,
 }
@@ -156,7 +169,8 @@ impl Setup {
             config.freeze = built.minimisers().first().cloned();
         }
         let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
-        Ok(Self { problem, built, plan, precision: options.precision.unwrap_or_default(), freeze_at_minimiser })
+        let (precision, constraints) = (options.precision.unwrap_or_default(), options.constraints());
+        Ok(Self { problem, built, plan, precision, constraints, freeze_at_minimiser })
     }
 
     /// The settings of a run on `problem` with this seed.

@@ -8,6 +8,7 @@ mod mutation;
 mod auto;
 mod certificate;
 mod compare;
+mod constraints;
 mod docs;
 mod errors;
 mod experiment;

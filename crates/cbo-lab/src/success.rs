@@ -50,6 +50,10 @@ pub struct Outcome {
     pub value: f64,
     /// Distance of that point to the nearest minimiser, in the maximum norm; infinite if the run could not continue.
     pub distance: f64,
+    /// How far the best value is above the known minimum; infinite if the run could not continue.
+    pub gap: f64,
+    /// How far the best point violates its constraints; 0 if it meets all of them, infinite if the run could not continue.
+    pub violation: f64,
     /// Evaluations spent.
     pub evaluations: u64,
     /// Steps taken.
@@ -58,10 +62,46 @@ pub struct Outcome {
     pub end: Result<StopReason, SolveError>,
 }
 
+/// What makes a run a success.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Criterion {
+    /// The best point lies nearer than this to a minimiser, in the maximum norm.
+    Distance(f64),
+    /// The best value is no further than this above the minimum: what the competition of CEC 2006 asks of functions with constraints,
+    /// where the distance says little.
+    Value(f64),
+}
+
+impl Criterion {
+    /// The usual criterion for functions with and without constraints, with this tolerance or the usual one: 0.25 for the distance, 1e-4
+    /// for the value.
+    pub fn new(constrained: bool, tolerance: Option<f64>) -> Self {
+        match constrained {
+            true => Self::Value(tolerance.unwrap_or(1e-4)),
+            false => Self::Distance(tolerance.unwrap_or(0.25)),
+        }
+    }
+
+    /// Its tolerance.
+    pub fn tolerance(self) -> f64 {
+        let (Self::Distance(tolerance) | Self::Value(tolerance)) = self;
+        tolerance
+    }
+}
+
 impl Outcome {
-    /// Whether the point lies nearer than `tolerance` to a minimiser.
+    /// Whether the point meets its constraints, if there are any, and lies nearer than `tolerance` to a minimiser.
     pub fn is_success(&self, tolerance: f64) -> bool {
-        self.distance < tolerance
+        self.meets(Criterion::Distance(tolerance))
+    }
+
+    /// Whether the best point meets its constraints, if there are any, and the criterion.
+    pub fn meets(&self, criterion: Criterion) -> bool {
+        self.violation == 0.0
+            && match criterion {
+                Criterion::Distance(tolerance) => self.distance < tolerance,
+                Criterion::Value(tolerance) => self.gap <= tolerance,
+            }
     }
 }
 
@@ -100,6 +140,8 @@ pub fn outcome<T: Scalar>(
                 seed: config.seed,
                 value: judged.value,
                 distance: problem.distance_to_minimiser(&x),
+                gap: judged.value - problem.minimum(),
+                violation: judged.violation,
                 evaluations: report.evaluations(),
                 steps: report.steps(),
                 end: Ok(report.stop()),
@@ -108,8 +150,10 @@ pub fn outcome<T: Scalar>(
         Err(error @ (SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. })) => Err(error),
         Err(_) if interrupted() => Ok(None),
         Err(error) => {
-            let (value, distance) = (f64::INFINITY, f64::INFINITY);
-            Ok(Some(Outcome { seed: config.seed, value, distance, evaluations: 0, steps: 0, end: Err(error) }))
+            let nothing = f64::INFINITY;
+            let (value, distance, gap, violation) = (nothing, nothing, nothing, nothing);
+            let (seed, evaluations, steps) = (config.seed, 0, 0);
+            Ok(Some(Outcome { seed, value, distance, gap, violation, evaluations, steps, end: Err(error) }))
         }
     }
 }

@@ -61,4 +61,7 @@ mod guide {
 
     #[doc = include_str!("../guide/rust.md")]
     struct Rust;
+
+    #[doc = include_str!("../guide/constraints.md")]
+    struct Constraints;
 }

@@ -197,7 +197,8 @@ impl<T: Scalar> Run<T> {
             self.backend.advance(&decided, step);
             self.made = Some(decided);
             if let Some(constraints) = &mut self.constraints {
-                constraints.shrink(before, self.backend.ensemble().len(), self.plan.config().seed, step);
+                let left = (self.backend.ensemble().len(), self.backend.count());
+                constraints.shrink(before, left, self.plan.config().seed, step);
             }
         }
     }

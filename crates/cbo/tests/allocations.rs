@@ -1,6 +1,8 @@
 //! No allocation in the loop: a longer run takes no more of them than a short one.
 
-use cbo::{Alpha, CboConfig, Diffusion, Grouping, Memory, Method, Polarised, Sampling, Update, from_fn, solve};
+use cbo::{
+    Alpha, CboConfig, Constrained, Diffusion, Grouping, Memory, Method, Polarised, Sampling, Update, from_fn, solve,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -36,6 +38,8 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
     let before = COUNT.get();
     let run = match grouping {
         Grouping::Single => solve(&config, &from_fn(7, bowl).costly(), &mut ()),
+        // Under a constraint.
+        Grouping::Together => solve(&config, &Constrained::new(from_fn(7, bowl)).at_least(0.5, |x| x[0]), &mut ()),
         _ => solve(&config, &from_fn(7, bowl), &mut ()),
     };
     assert_eq!(run.expect("a run").steps(), steps);
@@ -70,7 +74,7 @@ fn steps_allocate_nothing() {
     // What a program does once, such as choosing its instruction set.
     allocations(&variants[0], 1, Grouping::Blocks);
     for config in variants {
-        for grouping in [Grouping::Blocks, Grouping::Single] {
+        for grouping in [Grouping::Blocks, Grouping::Single, Grouping::Together] {
             let (few, many) = (allocations(&config, 5, grouping), allocations(&config, 50, grouping));
             assert!(few > 0 && many == few, "{few} in 5 steps, {many} in 50: {config:?}, {grouping:?}");
         }

@@ -8,6 +8,7 @@ mod auto_noise;
 mod auto_phases;
 mod auto_states;
 mod auto_suite;
+mod constraints;
 mod contract;
 mod dynamics;
 mod hopping;

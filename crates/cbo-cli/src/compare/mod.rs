@@ -82,7 +82,9 @@ impl Default for Methods {
 
 /// Completes the command: flags that it shares with others but that make no sense here are not shown.
 pub fn complete(command: clap::Command) -> clap::Command {
-    ["method", "local", "max_seconds"].iter().fold(command, |command, flag| command.mut_arg(flag, |arg| arg.hide(true)))
+    ["method", "local", "max_seconds", "constraint"]
+        .iter()
+        .fold(command, |command, flag| command.mut_arg(flag, |arg| arg.hide(true)))
 }
 
 /// Nobody waits for more runs than this.
@@ -132,6 +134,12 @@ fn check(args: &CompareArgs, origins: &Origins) -> Result<(), CliError> {
     }
     if args.run.local.is_some() {
         return refuse("local", "local: say it of the method, as in --methods auto:local=true,cbo".into());
+    }
+    if !args.run.constraints().is_empty() {
+        return refuse(
+            "constraint",
+            "constraint: baselines know no constraints; `cbo success` measures runs under them".into(),
+        );
     }
     if let Some(values::Switch(Some(seconds))) = args.run.max_seconds {
         let remedy = "a comparison counts evaluations, which do not depend on the machine; use max-evaluations";

@@ -157,6 +157,10 @@ fn course(options: &[RunOptions], methods: &[Contestant], origins: &Origins) -> 
     if budget == 0 {
         return Err(origins.blame("max-evaluations", "max-evaluations = 0: must be at least 1"));
     }
+    if !setups[0].built.constraint_texts().is_empty() {
+        let (name, remedy) = (setups[0].problem.name, "baselines know no constraints; `cbo success` measures it");
+        return Err(origins.blame("objective", &format!("{name} has constraints: {remedy}")));
+    }
     let targets = Targets::of(&setups[0].built, setups[0].plan.config());
     Ok(Course { description: description(&setups[0].problem)?, setups, targets, budget })
 }

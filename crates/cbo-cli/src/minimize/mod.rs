@@ -36,7 +36,6 @@ pub use resume::resume;
 use resume::state_refused;
 use sample::{SampleOptions, SampleResult};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use task::{Subject, Task};
@@ -60,6 +59,8 @@ Examples:
   cbo minimize rosenbrock --dim 10 --max-evaluations 5000 --explain
   cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
   cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
+  cbo minimize g06                                          # a function that has constraints
+  cbo minimize sphere --dim 5 --constraint 'sum>=1'         # any function under a constraint
   cbo minimize eggholder --particles 1000 --steps 500 --json
   cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
@@ -241,16 +242,19 @@ where
     if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
+    let objective = target.objective::<T>();
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            cbo::resume::<T>(&task.plan, &target, &mut watch, &from.state).map_err(|e| match e {
+            cbo::resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })
         }
-        None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
+        None => {
+            cbo::solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
+        }
     };
     drop(watch.progress.take());
     // A store that was taken away may have gone with its folder.
@@ -327,7 +331,7 @@ fn target(
     progress: Option<&Progress>,
 ) -> Result<Target, CliError> {
     match &task.subject {
-        Subject::Function(_, problem) => Ok(Target::Function(Arc::clone(problem))),
+        Subject::Function(_, problem) => Ok(Target::of_function(problem, &task.constraints)),
         Subject::Command(spec) => {
             let store = folder.map(|folder| open(folder, spec)).transpose()?;
             let mut evaluations =
@@ -337,7 +341,7 @@ fn target(
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
             }
             interrupt::tell(folder.is_some());
-            Ok(Target::program(spec, evaluations))
+            Ok(Target::of_program(spec, evaluations, &task.constraints))
         }
     }
 }

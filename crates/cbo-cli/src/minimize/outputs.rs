@@ -47,6 +47,10 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
         check_frames(args, origins)?;
     }
     match (args.certificate_folder(), &args.out) {
+        (Some(_), _) if task.is_constrained() => {
+            let remedy = "the paper says nothing about constraints; leave one of them out";
+            Err(origins.blame("certify", &format!("certify = true: {remedy}")))
+        }
         (Some(_), _) if is_program => {
             let remedy = "a certificate needs a known minimiser, which a program does not have; leave it out";
             Err(origins.blame("certify", &format!("certify = true: {remedy}")))

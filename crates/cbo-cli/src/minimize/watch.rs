@@ -108,6 +108,7 @@ impl<T: Scalar> Watch<'_, T> {
             evaluations: step.evaluations(),
             failed_evaluations: step.failed_evaluations(),
             best: Some(step.best().value).filter(|value| value.is_finite()),
+            violation: Some(step.best().violation).filter(|violation| *violation > 0.0 && violation.is_finite()),
             x,
             seconds: step.seconds(),
             stop: stop.map(String::from),

@@ -56,7 +56,7 @@ pub fn overview(
     clock: &Clock,
     format: Format,
 ) -> Result<Vec<u8>, CliError> {
-    let mut panels = vec![energy_panel(target.function(), records, clock), spread_panel(records, clock)];
+    let mut panels = vec![energy_panel(target.function_with_minimum(), records, clock), spread_panel(records, clock)];
     let mut figure = match swarm {
         Some(_) => Figure::new(2, 2)
             .with_structure(vec![vec![0], vec![1, 3], vec![2]])
@@ -130,14 +130,16 @@ fn title(description: &str, dim: usize) -> String {
 
 fn energy_panel(problem: Option<&Problem>, records: &[Record], clock: &Clock) -> Panel {
     // Where nobody knows the minimum, the best that was found stands in for it.
-    let found = records.iter().map(|r| r.best).fold(f64::INFINITY, f64::min);
+    // A point that violates its constraints is no best value yet.
+    let best_of = |r: &Record| if r.violation.is_some_and(|violation| violation > 0.0) { f64::NAN } else { r.best };
+    let found = records.iter().map(best_of).fold(f64::INFINITY, f64::min);
     let (minimum, label) = match problem {
         Some(problem) => (problem.minimum(), "energy above the minimum"),
         None => (found, "value above the best found"),
     };
     let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (clock.at(r), pick(r) - minimum));
     // The thin line above the thick one: for long stretches they are the same.
-    let best = curve(energies(|r| r.best), BLUE, 3.4);
+    let best = curve(energies(best_of), BLUE, 3.4);
     let least = curve(energies(|r| r.least), ORANGE, 1.3);
     let curves = match (best, least) {
         (Some(best), Some(least)) if coincide(&best, &least) => {
@@ -292,6 +294,7 @@ mod tests {
             time,
             evaluations: 0,
             best,
+            violation: None,
             least,
             alpha: 1.0,
             sigma: 1.0,

@@ -152,7 +152,7 @@ impl<'a> Search<'a> {
         }
         if found.best.as_ref().is_none_or(|best| energy < best.value) {
             found.improvements.push(Improvement { evaluation: found.evaluations, value: energy });
-            found.best = Some(Evaluated { x: x.to_vec(), value: energy });
+            found.best = Some(Evaluated { x: x.to_vec(), value: energy, violation: 0.0 });
         }
         energy
     }

@@ -154,7 +154,17 @@ fn of_baseline(
             (f64::INFINITY, f64::INFINITY, Err(nothing))
         }
     };
-    Ok(Some(Outcome { seed: config.seed, value, distance, evaluations: evaluated, steps: 0, end }))
+    Ok(Some(Outcome {
+        seed: config.seed,
+        value,
+        distance,
+        gap: value - problem.minimum(),
+        // Baselines know no constraints, and functions with them are not compared.
+        violation: 0.0,
+        evaluations: evaluated,
+        steps: 0,
+        end,
+    }))
 }
 
 /// The method that stands for the settings of baselines: a swarm, whose initial points they take.

@@ -73,6 +73,12 @@ impl Sheet {
         self.budget.saturating_sub(self.spent)
     }
 
+    /// The best value: under constraints that of the best point that meets them, or the best price as long as there is none.
+    fn best_value(&self) -> f64 {
+        let feasible = self.prices.as_ref().and_then(|prices| prices.feasible.as_ref());
+        feasible.filter(|_| self.noise.is_none()).map_or(self.best.1, |(_, parts)| parts[0])
+    }
+
     /// How many constraints a point has.
     pub fn constraints(&self) -> usize {
         self.prices.as_ref().map_or(0, |prices| prices.penalty.count())
@@ -204,7 +210,7 @@ impl Desk {
     pub fn note(&self, name: &str, end: &str) {
         self.with(|sheet| {
             let from = sheet.notes.phases.last().map_or(0, |phase| phase.to);
-            let (to, best) = (sheet.spent, sheet.best.1);
+            let (to, best) = (sheet.spent, sheet.best_value());
             sheet.notes.phases.push(Phase { name: name.into(), from, to, best, end: end.into() });
         });
     }

@@ -106,8 +106,10 @@ impl<T: Scalar> Constraints<T> {
         }
     }
 
-    /// Drops what is remembered of the particles that are no longer there.
-    pub fn shrink(&mut self, before: usize, after: usize, seed: u64, step: u64) {
+    /// Drops what is known of particles that are no longer there: of `before` this many are left, and so many are evaluated in a step.
+    pub fn shrink(&mut self, before: usize, (after, evaluated): (usize, usize), seed: u64, step: u64) {
+        self.energies.truncate(evaluated);
+        self.values.truncate(evaluated * self.count());
         if self.remembered.is_empty() || before == after {
             return;
         }
