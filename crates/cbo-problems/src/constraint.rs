@@ -121,11 +121,12 @@ impl FromStr for Constraint {
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
         let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         if let Some(rest) = squeezed.strip_prefix("sum") {
-            let kinds: [(&str, fn(f64) -> Self); 3] =
-                [("<=", Self::SumAtMost), (">=", Self::SumAtLeast), ("=", Self::SumEqual)];
-            let found = kinds.iter().find_map(|(sign, make)| Some((make, rest.strip_prefix(sign)?)));
-            return match found.map(|(make, rest)| (make, number(rest))) {
-                Some((make, Some(limit))) => Ok(make(limit)),
+            let signs = ["<=", ">=", "="];
+            let found = signs.iter().find_map(|sign| Some((*sign, number(rest.strip_prefix(sign)?))));
+            return match found {
+                Some(("<=", Some(limit))) => Ok(Self::SumAtMost(limit)),
+                Some((">=", Some(limit))) => Ok(Self::SumAtLeast(limit)),
+                Some((_, Some(limit))) => Ok(Self::SumEqual(limit)),
                 _ => refuse("give sum<=C, sum>=C or sum=C with a number C"),
             };
         }

@@ -46,11 +46,11 @@ fn in_box(bounds: &[(f64, f64)]) -> CboConfig {
 fn main() -> Result<(), cbo::SolveError> {
     let disc =
         Constrained::new(from_fn(2, |x: &[f64]| x[0] + 2.0 * x[1])).at_most(1.0, |x| x[0].powi(2) + x[1].powi(2));
-    let run = solve(&in_box(&[(-2.0, 2.0); 2]), &disc, &mut ())?;
+    let run = solve(in_box(&[(-2.0, 2.0); 2]), &disc, &mut ())?;
     println!("{:.6} at {:?}, feasible: {}", run.best().value, run.best().x, run.is_feasible());
     assert!(run.is_feasible() && (run.best().value + 5f64.sqrt()).abs() < 1e-6);
 
-    let run = solve(&in_box(&[(0.1, 2.0); 2]), &Can, &mut ())?;
+    let run = solve(in_box(&[(0.1, 2.0); 2]), &Can, &mut ())?;
     println!("{:.6} dm2 of tin for radius and height {:?}", run.best().value, run.best().x);
     // The best can is as high as it is wide.
     assert!(run.is_feasible() && (run.best().x[1] - 2.0 * run.best().x[0]).abs() < 1e-3);

@@ -269,7 +269,6 @@ impl<'a> Reader<'a> {
     }
 
     /// The answers to a round that was left half evaluated: rows, energies and so many constraints. Version 2 knows no such rounds.
-    #[expect(clippy::type_complexity, reason = "as they are told")]
     pub fn known<T: Scalar>(&mut self, constraints: usize) -> Result<Vec<(usize, T, Vec<T>)>, StateError> {
         let size = size_of::<u64>() + (1 + constraints) * size_of::<T>();
         let count = if self.version == 2 { 0 } else { self.items(size)? };

@@ -120,11 +120,11 @@ impl<T: Scalar> Constraints<T> {
         self.remembered.truncate(after * width);
     }
 
-    /// Learns from the constraints of the particles evaluated in this step, weighted as the consensus point weighs their positions: that is
-    /// where they agree, and exact for constraints that are affine. What they remember is priced again if prices have changed.
+    /// Learns from the constraints of the points that make the consensus point, weighted as it weighs them: that is where the particles
+    /// agree, and exact for constraints that are affine. What particles remember is priced again if prices have changed.
     pub fn agree(&mut self, alpha: f64, backend: &mut dyn Backend<T>) {
-        let count = self.count();
-        let energies = backend.energies(0);
+        let (count, remembers) = (self.count(), !self.remembered.is_empty());
+        let energies = if remembers { backend.remembered() } else { backend.energies(0) };
         self.doubles.clear();
         self.doubles.extend(energies.iter().map(|e| e.to_f64()));
         self.weights.clear();
@@ -133,8 +133,10 @@ impl<T: Scalar> Constraints<T> {
         if mass == 0.0 {
             return;
         }
+        // What is remembered has its energy before its constraints.
+        let (known, width) = if remembers { (&self.remembered[1..], 1 + count) } else { (&self.values[..], count) };
         self.agreed.fill(0.0);
-        for (weight, values) in self.weights.iter().zip(self.values.chunks_exact(count)).filter(|(w, _)| **w > 0.0) {
+        for (weight, values) in self.weights.iter().zip(known.chunks(width)).filter(|(weight, _)| **weight > 0.0) {
             self.agreed.iter_mut().zip(values).for_each(|(sum, g)| *sum += weight * g.to_f64());
         }
         self.agreed.iter_mut().for_each(|sum| *sum /= mass);
