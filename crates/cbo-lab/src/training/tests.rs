@@ -3,7 +3,7 @@
 use super::*;
 use cbo::{Alpha, Reduction};
 use cbo_problems::mnist;
-use cbo_problems::nn::Shape;
+use cbo_problems::nn::{Network, Shape};
 
 /// Epochs of 15 steps: 5 data batches, 3 batches of particles.
 fn settings(epochs: u64) -> Settings {
