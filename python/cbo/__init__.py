@@ -17,6 +17,7 @@ from ._lib import __version__
 from ._minimize import minimize
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
+from ._sample import SampleResult, sample
 from ._success import SuccessRate, success_rate
 from ._theory import Theory, theory
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OptimizeResult",
     "Optimizer",
+    "SampleResult",
     "SuccessRate",
     "Theory",
     "__version__",
@@ -33,6 +35,7 @@ __all__ = [
     "optuna",
     "plot",
     "problems",
+    "sample",
     "scipy",
     "success_rate",
     "theory",

@@ -212,6 +212,8 @@ fn every_key_of_the_json_objects_is_documented() {
     let runs = [
         ("minimize", "minimize sphere --dim 2 --method cbo --steps 3 --json"),
         ("minimize", "minimize sphere --dim 2 --max-evaluations 500 --explain --json"),
+        ("minimize", "minimize himmelblau --method polarised --json"),
+        ("minimize", "minimize sphere --dim 2 --sample --json"),
         ("success", "success sphere --dim 2 --max-evaluations 50 --runs 2 --json"),
         ("success", "success sphere --dim 2 --method cbo --steps 3 --runs 2 --json --verbose"),
         ("list", "list rastrigin --json"),
@@ -250,9 +252,11 @@ fn every_key_of_the_json_objects_is_documented() {
             "distances",
             "files",
             "phases",
+            "minimisers",
         ]
         .iter()
-        .filter_map(|k| object.get(*k)?.get(0)?.as_object());
+        .filter_map(|k| object.get(*k)?.get(0)?.as_object())
+        .chain(object.get("sample").and_then(|sample| sample.as_object()));
         for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {
             assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
         }

@@ -15,6 +15,7 @@ mod fuzz;
 mod licences;
 mod many;
 mod meanfield;
+mod methods;
 mod mnist;
 mod mnist_fetch;
 mod mnist_resume;

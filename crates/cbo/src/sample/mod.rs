@@ -184,7 +184,8 @@ impl<T: Scalar> Proposal<T> {
         })
     }
 
-    fn is_inside(&self, x: &[T]) -> bool {
+    /// Whether a point is inside the bounds, if there are any.
+    pub fn is_inside(&self, x: &[T]) -> bool {
         let config = self.plan.config();
         let Some(bounds) = config.bounds.as_ref().filter(|_| config.bound_handling != BoundHandling::None) else {
             return true;
