@@ -19,6 +19,7 @@ from ._lib import __version__
 from ._minimize import minimize
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
+from ._sample import SampleResult, sample
 from ._success import SuccessRate, success_rate
 from ._theory import Theory, theory
 
@@ -30,6 +31,7 @@ __all__ = [
     "Curve",
     "OptimizeResult",
     "Optimizer",
+    "SampleResult",
     "SuccessRate",
     "Theory",
     "__version__",
@@ -38,6 +40,7 @@ __all__ = [
     "optuna",
     "plot",
     "problems",
+    "sample",
     "scipy",
     "success_rate",
     "theory",

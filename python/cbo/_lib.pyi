@@ -59,6 +59,12 @@ class Problem:
     @overload
     def __call__(self, x: NDArray[Any] | Sequence[Sequence[float]]) -> Any: ...
 
+class Proposal:
+    """The laws of a swarm's next positions, from which points are drawn."""
+
+    def draw(self, count: int) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+    def weigh(self, energies: NDArray[np.float64]) -> dict[str, Any]: ...
+
 class Run:
     """A run, step by step."""
 
@@ -95,6 +101,7 @@ def minimize_function(
     callback: Callable[[dict[str, Any]], bool] | None = None,
     progress: Callable[..., None] | None = None,
     constraints: tuple[Callable[..., Any], int] | None = None,
+    draw: bool = False,
 ) -> dict[str, Any]: ...
 def minimize_problem(
     problem: Problem,
@@ -103,6 +110,7 @@ def minimize_problem(
     unfinished: Callable[[dict[str, Any]], None],
     callback: Callable[[dict[str, Any]], bool] | None = None,
     progress: Callable[..., None] | None = None,
+    draw: bool = False,
 ) -> dict[str, Any]: ...
 def success_runs(problem: Problem, settings: dict[str, Any], runs: int, judge: str) -> dict[str, Any]: ...
 def wilson(successes: int, runs: int) -> tuple[float, float]: ...

@@ -175,6 +175,45 @@ def minimize(
     >>> result.nfev <= 20_000, result.stop
     (True, 'evaluations')
     """
+    return run(
+        fun,
+        bounds,
+        x0,
+        args=args,
+        spread=spread,
+        particles=particles,
+        max_evaluations=max_evaluations,
+        seed=seed,
+        vectorized=vectorized,
+        workers=workers,
+        timeout=timeout,
+        retries=retries,
+        callback=callback,
+        progress=progress,
+        options=options,
+    )[0]
+
+
+def run(
+    fun: Callable[..., Any],
+    bounds: Any,
+    x0: ArrayLike | None,
+    *,
+    args: tuple[Any, ...],
+    spread: ArrayLike | None,
+    particles: int | None,
+    max_evaluations: int | None,
+    seed: Seed | None,
+    vectorized: bool,
+    workers: int | Callable[..., Iterable[Any]] | Executor,
+    timeout: float | None,
+    retries: int,
+    callback: Callable[[OptimizeResult], Any] | None,
+    progress: bool | Literal["force"],
+    options: Options,
+    draw: bool = False,
+) -> tuple[OptimizeResult, _lib.Proposal | None]:
+    """`minimize`, and if `draw`, what points can be drawn from afterwards."""
     if not callable(fun):
         raise TypeError(f"fun = {fun!r:.60}: must be a function of a point")
     if callback is not None and not callable(callback):
@@ -196,6 +235,7 @@ def minimize(
         "callback": _told(callback, settings),
         "progress": line,
         "unfinished": unfinished.append,
+        "draw": draw,
     }
     failures = Failures()
     own = None if under is None else (under, under.count)
@@ -234,7 +274,8 @@ def minimize(
     finally:
         if line is not None:
             line.close()
-    return _result(raw, settings, failures)
+    proposal = raw.pop("proposal", None)
+    return _result(raw, settings, failures), proposal
 
 
 def _result(raw: dict[str, Any], settings: dict[str, Any], failures: Failures) -> OptimizeResult:

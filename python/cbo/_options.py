@@ -19,7 +19,8 @@ class Options(TypedDict, total=False):
     method: str
     """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
     particles that remember their best points; ``"hopping[:NAME=VALUE,...]"``, particles drawn around a centre that
-    hops. If it is left out: auto, or cbo where a setting of its dynamics is given."""
+    hops; ``"polarised[:NAME=VALUE,...]"``, which finds several minimisers; ``"sampling"``, whose particles agree on a
+    covariance too. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float

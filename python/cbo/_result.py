@@ -96,6 +96,27 @@ class Phase(AttributeDict):
     end: str
 
 
+class Minimiser(AttributeDict):
+    """A minimiser that a polarised swarm found. Every entry is an attribute and a key.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best particle there.
+    fun : float
+        Its value.
+    particles : int
+        How many particles belong to it.
+    fraction : float
+        The same as a fraction of the swarm.
+    """
+
+    x: NDArray[np.float64]
+    fun: float
+    particles: int
+    fraction: float
+
+
 class OptimizeResult(AttributeDict):
     """What a run found. Every entry is an attribute and a key, as in ``scipy.optimize.OptimizeResult``.
 
@@ -133,6 +154,9 @@ class OptimizeResult(AttributeDict):
         value at its end, and why it came to its ``end``. Empty for other methods.
     explanation : list of str
         What the method auto saw and why it did what it did, in sentences. Empty for other methods.
+    minimisers : list of Minimiser
+        What a swarm of the method polarised found, the best first: ``x``, its value ``fun``, how many
+        ``particles`` belong to it, and what ``fraction`` of the swarm that is. Empty for other methods.
     hess_inv : ndarray or None
         From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum,
         of shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
@@ -182,6 +206,7 @@ class OptimizeResult(AttributeDict):
     method: str
     phases: list[Phase]
     explanation: list[str]
+    minimisers: list[Minimiser]
     hess_inv: NDArray[np.float64] | None
     standard_errors: NDArray[np.float64] | None
     consensus: NDArray[np.float64]
@@ -232,6 +257,7 @@ def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
         "status": status,
         "message": message,
         "phases": [Phase(phase) for phase in raw["phases"]],
+        "minimisers": [Minimiser(found) for found in raw["minimisers"]],
         "standard_errors": None if shape is None else np.sqrt(np.diagonal(shape)),
         **_origin(settings),
     }

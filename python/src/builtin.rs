@@ -1,9 +1,10 @@
 //! Runs of a built-in problem: on a thread of their own and without the interpreter, while the calling thread listens for
 //! signals and calls back.
 
-use crate::driver::Listeners;
+use crate::driver::{Listeners, with_proposal};
 use crate::errors;
 use crate::problem::Problem;
+use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
@@ -118,7 +119,7 @@ impl<T: Number> Observer<T> for Remote<'_, T> {
 
 /// Minimises a built-in problem: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
-#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None))]
+#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None, draw=false))]
 pub fn minimize_problem<'py>(
     py: Python<'py>,
     problem: &Problem,
@@ -126,12 +127,13 @@ pub fn minimize_problem<'py>(
     unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
+    draw: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
     match precision {
-        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners),
-        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners),
+        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draw),
+        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draw),
     }
 }
 
@@ -140,6 +142,7 @@ fn run<'py, T: Number>(
     problem: &cbo_problems::Problem,
     plan: &Plan,
     mut listeners: Listeners<'py>,
+    draw: bool,
 ) -> PyResult<Bound<'py, PyDict>>
 where
     cbo_problems::Problem: Objective<T>,
@@ -191,7 +194,10 @@ where
         watch.finish(report, true);
     }
     let stop = report.as_ref().map_or("observer", |report| report.stop().name());
-    let Some(error) = failure else { return watch.result(py, stop, report) };
+    let Some(error) = failure else {
+        let proposal = report.as_ref().filter(|_| draw).map(|report| Proposal::new(plan, report)).transpose()?;
+        return with_proposal(watch.result(py, stop, report)?, proposal);
+    };
     listeners.unfinished(watch.result(py, errors::ending(py, &error), report)?)?;
     Err(error)
 }

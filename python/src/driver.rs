@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::function::{Fate, Function};
+use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{AskTell, Observer, Plan, RunReport, StepReport, StopReason};
@@ -59,10 +60,11 @@ impl<'py> Listeners<'py> {
     }
 }
 
-/// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
+/// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before. With
+/// `draw` the dictionary has a `proposal`.
 #[pyfunction]
 #[pyo3(signature = (
-    fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None, constraints=None
+    fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None, constraints=None, draw=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords, given by name by one caller")]
 pub fn minimize_function<'py>(
@@ -77,13 +79,14 @@ pub fn minimize_function<'py>(
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
     constraints: Option<(Bound<'py, PyAny>, usize)>,
+    draw: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, dim)?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
     let function = Function::new(fun, args, way.parse()?, convert)?.under(constraints);
     match precision {
-        Precision::F32 => run::<f32>(py, &plan, function, listeners),
-        Precision::F64 => run::<f64>(py, &plan, function, listeners),
+        Precision::F32 => run::<f32>(py, &plan, function, listeners, draw),
+        Precision::F64 => run::<f64>(py, &plan, function, listeners, draw),
     }
 }
 
@@ -92,6 +95,7 @@ fn run<'py, T: Number>(
     plan: &Plan,
     mut function: Function<'py>,
     mut listeners: Listeners<'py>,
+    draw: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let count = function.constraints();
     let mut watch = Watch::new(plan.dim(), count > 0);
@@ -100,7 +104,8 @@ fn run<'py, T: Number>(
     match follow(py, &mut run, &mut function, &mut listeners, &mut watch) {
         Ok((stop, report)) => {
             watch.finish(&report, run.told());
-            watch.result(py, stop.name(), Some(report))
+            let proposal = draw.then(|| Proposal::new(plan, &report)).transpose()?;
+            with_proposal(watch.result(py, stop.name(), Some(report))?, proposal)
         }
         Err(Ended { error, kept }) => {
             let report = run.report();
@@ -113,6 +118,14 @@ fn run<'py, T: Number>(
             Err(error)
         }
     }
+}
+
+/// The dictionary of a run, with what points can be drawn from.
+pub fn with_proposal<'py>(dict: Bound<'py, PyDict>, proposal: Option<Proposal>) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(proposal) = proposal {
+        dict.set_item("proposal", Bound::new(dict.py(), proposal)?)?;
+    }
+    Ok(dict)
 }
 
 /// An exception that ended a run, and whether somebody (its traceback) keeps a view of the positions.

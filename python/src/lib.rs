@@ -10,6 +10,7 @@ mod errors;
 mod function;
 mod optimizer;
 mod problem;
+mod sample;
 mod settings;
 mod success;
 mod theory;
@@ -33,6 +34,7 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<answers::Answers>()?;
     module.add_class::<problem::Problem>()?;
     module.add_class::<optimizer::Run>()?;
+    module.add_class::<sample::Proposal>()?;
     module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;

@@ -2,7 +2,7 @@
 
 use crate::settings::Number;
 use crate::view;
-use cbo::{History, Observer, Phase, RunReport, StepReport, StopReason};
+use cbo::{History, Minimiser, Observer, Phase, RunReport, StepReport, StopReason};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -119,6 +119,7 @@ impl Watch {
         dict.set_item("message", report.as_ref().map_or("", |report| report.message()))?;
         dict.set_item("phases", phases(py, report.as_ref().map_or(&[], |report| report.phases()))?)?;
         dict.set_item("explanation", report.as_ref().map_or(&[][..], |report| report.explanation()))?;
+        dict.set_item("minimisers", minimisers(py, report.as_ref().map_or(&[], |report| report.minimisers()))?)?;
         let covariance = report.as_ref().and_then(|report| report.covariance());
         let square = covariance.map(|rows| PyArray1::from_slice(py, rows).reshape([dim, dim])).transpose()?;
         dict.set_item("hess_inv", square)?;
@@ -262,6 +263,20 @@ fn phases<'py>(py: Python<'py>, phases: &[Phase]) -> PyResult<Bound<'py, PyList>
         dict.set_item("stop", phase.to)?;
         dict.set_item("best", phase.best)?;
         dict.set_item("end", &phase.end)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Minimisers as dictionaries.
+fn minimisers<'py, T: Number>(py: Python<'py>, found: &[Minimiser<T>]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for minimiser in found {
+        let dict = PyDict::new(py);
+        dict.set_item("x", PyArray1::from_iter(py, minimiser.x.iter().map(|x| x.to_f64())))?;
+        dict.set_item("fun", minimiser.value)?;
+        dict.set_item("particles", minimiser.particles)?;
+        dict.set_item("fraction", minimiser.fraction)?;
         list.append(dict)?;
     }
     Ok(list)

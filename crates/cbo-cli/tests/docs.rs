@@ -213,6 +213,8 @@ fn every_key_of_the_json_objects_is_documented() {
         ("minimize", "minimize sphere --dim 2 --method cbo --steps 3 --json"),
         ("minimize", "minimize sphere --dim 2 --max-evaluations 500 --explain --json"),
         ("minimize", "minimize g24 --max-evaluations 50 --json"),
+        ("minimize", "minimize himmelblau --method polarised --json"),
+        ("minimize", "minimize sphere --dim 2 --sample --json"),
         ("success", "success sphere --dim 2 --max-evaluations 50 --runs 2 --json"),
         ("success", "success g24 --max-evaluations 50 --runs 2 --json --verbose"),
         ("success", "success sphere --dim 2 --method cbo --steps 3 --runs 2 --json --verbose"),
@@ -256,9 +258,11 @@ fn every_key_of_the_json_objects_is_documented() {
             "files",
             "phases",
             "problems",
+            "minimisers",
         ]
         .iter()
-        .filter_map(|k| object.get(*k)?.get(0)?.as_object());
+        .filter_map(|k| object.get(*k)?.get(0)?.as_object())
+        .chain(object.get("sample").and_then(|sample| sample.as_object()));
         let deeper =
             ["rows", "tests"].iter().filter_map(|k| object.get("problems")?.get(0)?.get(*k)?.get(0)?.as_object());
         for key in nested.chain(deeper).flat_map(|o| o.keys()).chain(object.keys()) {

@@ -18,6 +18,7 @@ mod fuzz;
 mod licences;
 mod many;
 mod meanfield;
+mod methods;
 mod mnist;
 mod mnist_fetch;
 mod mnist_hopping;

@@ -37,7 +37,7 @@ pub struct Polarised {
 /// Chosen by experiment (see `docs/method.md`).
 impl Default for Polarised {
     fn default() -> Self {
-        Self { kappa: 0.3, kernel: Similarity::Gaussian }
+        Self { kappa: 0.1, kernel: Similarity::Gaussian }
     }
 }
 
@@ -128,6 +128,7 @@ impl Polarised {
 fn gather<T: Scalar>(population: &Population<T>, alpha: f64, centre: &[f64], heights: &mut [f64], columns: &mut [f64]) {
     let size = heights.len();
     let count = population.energies.len();
+    let rounding = 4.0 * if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     heights.fill(f64::NEG_INFINITY);
     columns.fill(0.0);
     for (height, energy) in heights.iter_mut().zip(&population.energies) {
@@ -140,8 +141,9 @@ fn gather<T: Scalar>(population: &Population<T>, alpha: f64, centre: &[f64], hei
             heights[j] = f64::NEG_INFINITY;
             continue;
         }
-        // Infinitely many times no difference is none.
-        heights[j] = if energy == least { 0.0 } else { -alpha * (energy - least) };
+        // What is left of a difference after rounding says nothing, however large alpha has become: equal minima stay equal.
+        let gap = energy - least;
+        heights[j] = if gap <= rounding * energy.abs().max(least.abs()) { 0.0 } else { -alpha * gap };
         for (k, (x, c)) in row.iter().zip(centre).enumerate() {
             columns[k * size + j] = x.to_f64() - c;
         }

@@ -4,6 +4,9 @@
 //! What is known exactly is the law of the swarm's next positions: given the swarm, that of particle i is normal, with mean
 //! `v_a + b (V_i - v_a)` and a covariance that all share. So points are drawn from these laws in turn, and a point x counts by
 //! `exp(-E(x)) / q(x)`, where q is the density of their mixture. Whatever the swarm is like, weighted means then tend to those of the law.
+//!
+//! How soon they do depends on the swarm: what it never comes to is not missed. So one point in ten is drawn from the law of the first
+//! positions instead, and is part of the mixture: what that law reaches, and the swarm has left, then shows in large weights.
 
 mod estimates;
 
@@ -12,6 +15,7 @@ pub use estimates::Sample;
 use crate::backend::{Crew, Scratch};
 use crate::bounds::BoundHandling;
 use crate::config::{ConfigError, Plan, Settings};
+use crate::initial::InitialLaw;
 use crate::matrix::linear::{multiply_lower, solve_lower};
 use crate::method::sampling::{Weighted, amplitudes, root};
 use crate::method::{Method, Sampling};
@@ -29,6 +33,9 @@ pub const DEFAULT_DRAWS: usize = 4000;
 
 /// Particles from whose laws points are drawn, at most: the density of a point is a sum over all of them.
 const MOST_COMPONENTS: usize = 2048;
+
+/// One point in so many is drawn from the law of the first positions.
+const FROM_THE_START: usize = 10;
 
 /// Points that are weighed, or evaluated, together.
 const TOGETHER: usize = 64;
@@ -82,6 +89,8 @@ pub struct Proposal<T> {
     means: Vec<f64>,
     /// The standard deviation of every coordinate of y.
     width: f64,
+    /// The law of the first positions.
+    start: InitialLaw,
     crew: Crew<T>,
 }
 
@@ -106,24 +115,29 @@ impl<T: Scalar> Proposal<T> {
         let mut means: Vec<f64> = used.flat_map(|row| row.iter().zip(&centre).map(offset)).collect();
         solve_lower(dim, &covariance, &mut means);
         let width = noise * method.inflation(run.alpha());
-        Ok(Self { plan: plan.clone(), step: run.steps(), centre, root: covariance, means, width, crew })
+        let start = config.init.with_density(dim);
+        Ok(Self { plan: plan.clone(), step: run.steps(), centre, root: covariance, means, width, start, crew })
     }
 
-    /// How many of the particles are used for this many points.
-    fn components(&self, count: usize) -> usize {
-        (self.means.len() / self.plan.dim()).min(count)
-    }
-
-    /// This many points, one per row: from the law of each particle in turn. With as many as there are particles they are the positions
-    /// that the next step of the run would have.
-    pub fn draw(&self, count: usize) -> Vec<T> {
+    /// How many of so many points are drawn from the swarm, and from how many of its particles.
+    fn shares(&self, count: usize) -> (usize, usize) {
         let dim = self.plan.dim();
-        let noise = Noise::new(self.plan.config().seed, Stream::Diffusion, self.step);
-        let components = self.components(count);
+        // A law in a plane has no density.
+        let spread = (0..dim).all(|k| self.start.deviation(k, dim) > 0.0);
+        let of_the_swarm = if spread { count - count / FROM_THE_START } else { count };
+        (of_the_swarm, (self.means.len() / dim).min(of_the_swarm))
+    }
+
+    /// This many points, one per row: most from the law of each particle in turn, which are the positions that the next step of the run
+    /// would have, and then those from the law of the first positions.
+    pub fn draw(&self, count: usize) -> Vec<T> {
+        let (dim, seed) = (self.plan.dim(), self.plan.config().seed);
+        let noise = Noise::new(seed, Stream::Diffusion, self.step);
+        let (of_the_swarm, components) = self.shares(count);
         let mut normals = vec![0.0; scratch_len(1, dim)];
         let (mut place, mut moved) = (vec![0.0; dim], vec![0.0; dim]);
         let mut points = Vec::with_capacity(count * dim);
-        for point in 0..count {
+        for point in 0..of_the_swarm {
             noise.fill_normals(point as u32, 1, dim, &mut normals);
             let mean = &self.means[point % components * dim..][..dim];
             for ((y, mean), xi) in place.iter_mut().zip(mean).zip(&normals) {
@@ -132,6 +146,8 @@ impl<T: Scalar> Proposal<T> {
             multiply_lower(dim, &self.root, &place, &mut moved);
             points.extend(moved.iter().zip(&self.centre).map(|(x, c)| T::from_f64(c + x)));
         }
+        points.resize(count * dim, T::default());
+        self.start.draw_again(seed, self.step + 1, dim, &mut points[of_the_swarm * dim..]);
         points
     }
 
@@ -168,7 +184,8 @@ impl<T: Scalar> Proposal<T> {
         })
     }
 
-    fn is_inside(&self, x: &[T]) -> bool {
+    /// Whether a point is inside the bounds, if there are any.
+    pub fn is_inside(&self, x: &[T]) -> bool {
         let config = self.plan.config();
         let Some(bounds) = config.bounds.as_ref().filter(|_| config.bound_handling != BoundHandling::None) else {
             return true;
@@ -205,28 +222,34 @@ impl<T: Scalar> Proposal<T> {
     /// Subtracts the logarithms of the density from which each point was drawn.
     fn subtract_densities(&self, points: &[T], logs: &mut [f64]) {
         let (dim, count) = (self.plan.dim(), logs.len());
-        let components = self.components(count);
+        let (of_the_swarm, components) = self.shares(count);
         let size = whole(components);
         let (mut heights, mut columns) = (vec![f64::NEG_INFINITY; size], vec![0.0; dim * size]);
         for (i, mean) in self.means.chunks_exact(dim).take(components).enumerate() {
-            let times = count / components + usize::from(i < count % components);
+            let times = of_the_swarm / components + usize::from(i < of_the_swarm % components);
             heights[i] = libm::log(times as f64 / count as f64);
             mean.iter().enumerate().for_each(|(k, y)| columns[k * size + i] = *y);
         }
         let factors = vec![1.0 / (self.width * self.width); dim];
         let similarity = Similarity::Gaussian;
         let crowd = Crowd { columns: &columns, heights: &heights, factors: &factors, similarity };
+        let share = libm::log((count - of_the_swarm) as f64 / count as f64);
         let volume: f64 = (0..dim).map(|k| libm::log(self.root[k * dim + k])).sum();
         let norm = volume + dim as f64 * libm::log(self.width * std::f64::consts::TAU.sqrt());
         let offset = |(x, c): (&T, &f64)| x.to_f64() - c;
         let mut places: Vec<f64> =
             points.chunks_exact(dim).flat_map(|x| x.iter().zip(&self.centre).map(offset)).collect();
         let done: Result<(), Infallible> =
-            self.crew.pieces(true, (logs, TOGETHER), (&mut places, TOGETHER * dim), |_, logs, places| {
+            self.crew.pieces(true, (logs, TOGETHER), (&mut places, TOGETHER * dim), |piece, logs, places| {
                 solve_lower(dim, &self.root, places);
-                for (log, place) in logs.iter_mut().zip(places.chunks_exact(dim)) {
+                let from = piece * TOGETHER * dim;
+                let others = places.chunks_exact(dim).zip(points[from..].chunks_exact(dim));
+                for (log, (place, point)) in logs.iter_mut().zip(others) {
                     let seen = crowd.seen_from(place, &mut []);
-                    *log -= seen.shift + libm::log(seen.mass) - norm;
+                    let swarm = seen.shift + libm::log(seen.mass) - norm;
+                    let start = share + self.start.log_density(point);
+                    let (more, less) = if start > swarm { (start, swarm) } else { (swarm, start) };
+                    *log -= more + libm::log1p(libm::exp(less - more));
                 }
                 Ok(())
             });
