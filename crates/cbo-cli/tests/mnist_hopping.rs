@@ -52,18 +52,6 @@ fn it_learns_in_seconds() {
 }
 
 #[test]
-fn the_preset_best_is_the_larger_of_its_recipes() {
-    let line = "mnist train --preset best --network shallow --iterations 1 --quiet --json";
-    let best = object(&words(line));
-    let shorter = object(&words(&line.replace("--preset best", "--method hopping")));
-    assert_eq!(best["preset"], "best");
-    let count = |run: &Value, key: &str| run[key].as_u64().expect("a number");
-    assert!(count(&best, "image_evaluations") > count(&shorter, "image_evaluations"));
-    let named = object(&words(&line.replace("best", "best --method hopping")));
-    assert_eq!(untimed(named), untimed(best));
-}
-
-#[test]
 fn a_folder_repeats_the_run_and_resumes_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let [whole, again, longer] = ["whole", "again", "longer"].map(|name| folder.path().join(name));
@@ -104,7 +92,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     };
     refused("--method hopping:speed=1", &["method = hopping:speed=1", "`speed` is not a setting of hopping"]);
     refused("--method pso", &["method = pso", "it is one of"]);
-    refused("--method cbo --preset best", &["the preset best trains by hopping"]);
+    refused("--method hopping --preset best", &["hopping has settings of its own", "leave the preset best out"]);
     refused("--method memory", &["method = memory", "remembered energies are worth nothing"]);
     refused("--epochs 2", &["--epochs", "--iterations"]);
     refused("--iterations 0", &["iterations = 0", "at least 1"]);

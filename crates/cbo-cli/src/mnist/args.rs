@@ -11,8 +11,8 @@ Examples:
   cbo mnist train                                       # LeNet-1 on the images at hand, a few seconds on the built-in ones
   cbo mnist fetch && cbo mnist train --network lenet1 --epochs 30 --out lenet1
   cbo mnist train --network shallow --epochs 40 --out shallow
-  cbo mnist train --method hopping --out hopping        # consensus hopping: 98 % in ten minutes on two cores
-  cbo mnist train --preset best --out best              # eight times as much of it: 98.3 %
+  cbo mnist train --method hopping --out hopping        # consensus hopping
+  cbo mnist train --preset best --out best
   cbo mnist train --network 'conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn' --json
   cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
 
@@ -20,10 +20,10 @@ A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, p
 Ctrl-C ends the training and reports the network as it is; cbo resume continues a run that has a folder.";
 
 const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch], log:START[,step|epoch] or falling:START,END over \
-                     the run; of hopping relative to the start [default: log:0.6324555320336759,epoch, with hopping SIGMA_OF_HOPPING]";
+                     the run; of hopping relative to the start [default: log:0.6324555320336759,epoch, with hopping falling:0.1667,0.0667]";
 
 const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,FACTOR[,CAP][,step|epoch] or \
-                     log:START[,step|epoch] [default: geometric:50,2,epoch, with hopping ALPHA_OF_HOPPING]";
+                     log:START[,step|epoch] [default: geometric:50,2,epoch, none with hopping by ranks]";
 
 /// Arguments of `cbo mnist train`. What is not given comes from the preset.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,13 +39,13 @@ pub struct TrainArgs {
     #[arg(long, value_name = "PRESET", value_enum, default_value_t)]
     pub preset: PresetName,
     /// How particles move: cbo, or hopping[:NAME=VALUE,...], with what is named in place of the settings that train well (momentum, rate,
-    /// cosine, antithetic, weights, start) [default: cbo, with preset best hopping]
+    /// cosine, antithetic, weights, start) [default: cbo]
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
     /// Passes through the training images [default: 30]
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
-    /// Steps, instead of epochs [default with hopping: 2000, with preset best 4000]
+    /// Steps, instead of epochs [default with hopping: 800]
     #[arg(long, value_name = "STEPS", value_parser = values::count, conflicts_with = "epochs")]
     pub iterations: Option<u64>,
 
@@ -60,7 +60,7 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with = "dataset", help_heading = "Data")]
     pub fashion: bool,
     /// Images in a data batch, a divisor of their number unless they are shuffled [default: 60 or the largest divisor below, with hopping
-    /// 256, with preset best 512]
+    /// 256]
     #[arg(long, visible_alias = "images", value_name = "N", value_parser = values::size, help_heading = "Data")]
     pub batch_data: Option<usize>,
     /// Takes the images in a new random order each epoch [default: in the order of the file, with hopping shuffled]
@@ -68,7 +68,7 @@ pub struct TrainArgs {
           hide_possible_values = true, help_heading = "Data")]
     pub shuffle: Option<bool>,
 
-    /// Number of particles N [default: 100, with hopping 1024, with preset best 2048]
+    /// Number of particles N [default: 100, with hopping 256]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
     /// Particles evaluated in a step, a divisor of N; `off` for all [default: 10, with hopping off]

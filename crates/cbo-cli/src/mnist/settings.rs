@@ -30,16 +30,13 @@ pub fn usual(args: &TrainArgs, network: Network) -> Result<Settings, CliError> {
     let (name, changes) = text.split_once(':').unwrap_or((text, ""));
     if name != "hopping" {
         let method: Method = text.parse().map_err(refused)?;
-        if preset == Preset::Best {
-            return Err(CliError::setting("method", text, "the preset best trains by hopping; leave one of them out"));
-        }
-        let paper = preset.settings(network);
-        return Ok(Settings { config: CboConfig { method, ..paper.config }, ..paper });
+        let settings = preset.settings(network);
+        return Ok(Settings { config: CboConfig { method, ..settings.config }, ..settings });
     }
-    let mut settings = match preset {
-        Preset::Paper => Settings::hopping(network),
-        Preset::Best => preset.settings(network),
-    };
+    if preset == Preset::Best {
+        return Err(CliError::setting("method", text, "hopping has settings of its own; leave the preset best out"));
+    }
+    let mut settings = Settings::hopping(network);
     if let Method::Hopping(usual) = settings.config.method {
         let hopping = usual.with(changes).map_err(refused)?;
         settings.config.method = Method::Hopping(hopping);
