@@ -219,7 +219,7 @@ fn changed_settings_are_named_and_need_force() {
     edit(&out, &[("seed", "0"), ("batch-data", "25")]);
     assert_usage(&more(&["--force"]), &["batch-data", "middle of a run"]);
     edit(&out, &[("batch-data", "50"), ("epochs", "\"many\"")]);
-    assert_usage(&run(&resuming(&out, &[])), &["config.toml line 4", "epochs = many"]);
+    assert_usage(&run(&resuming(&out, &[])), &["config.toml line 5", "epochs = many"]);
     edit(&out, &[("epochs", "2")]);
     object(&more(&["--force"]));
     assert_eq!(step(&out), 3 * EPOCH);

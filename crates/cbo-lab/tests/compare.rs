@@ -13,12 +13,17 @@ fn problem(seed: u64) -> Problem {
 }
 
 fn config(seed: u64) -> CboConfig {
+    config_of(Method::Cbo, seed)
+}
+
+/// With the settings that suit a method.
+fn config_of(method: Method, seed: u64) -> CboConfig {
     let init = InitialLaw::uniform(problem(seed).domain());
-    CboConfig { seed, init, max_evaluations: Some(BUDGET), ..CboConfig::default() }
+    CboConfig { seed, init, max_evaluations: Some(BUDGET), ..CboConfig::of(method) }
 }
 
 fn run(method: &Contestant, seed: u64, judge: Judge) -> Trial {
-    let run = trial::<f64>(method, &config(seed), &problem(seed), judge, &|| false);
+    let run = trial::<f64>(method, &config_of(method.method(), seed), &problem(seed), judge, &|| false);
     run.unwrap_or_else(|e| panic!("{method}: {e}")).expect("not interrupted")
 }
 
@@ -32,7 +37,7 @@ fn every_method_is_measured_evaluation_by_evaluation() {
         let Trial { outcome, improvements, .. } = run(&method, 3, Judge::Best);
         assert!(outcome.evaluations <= BUDGET && outcome.evaluations > 100, "{method}");
         if let Contestant::Engine(engine) = &method {
-            let settings = CboConfig { method: *engine, ..config(3) };
+            let settings = config_of(*engine, 3);
             let report: cbo::RunReport<f64> = cbo::solve(&settings, &problem(3), &mut ()).expect("a run");
             assert_eq!((report.evaluations(), report.best().value), (outcome.evaluations, outcome.value), "{method}");
             assert_eq!(outcome.end.expect("no error"), report.stop(), "{method}");
@@ -84,12 +89,13 @@ fn the_judge_chooses_the_point() {
 #[test]
 fn single_precision_interruption_and_wrong_settings() {
     for method in all() {
-        let single = trial::<f32>(&method, &config(1), &problem(1), Judge::Best, &|| false).expect("a run");
+        let single =
+            trial::<f32>(&method, &config_of(method.method(), 1), &problem(1), Judge::Best, &|| false).expect("a run");
         let double = run(&method, 1, Judge::Best);
         let (single, double) = (single.expect("not interrupted").improvements[0], double.improvements[0]);
         let near = (single.value / double.value - 1.0).abs();
         assert!(near < 1e-4 && near > 0.0, "{method}: {single:?} {double:?}");
-        let ended = trial::<f64>(&method, &config(1), &problem(1), Judge::Best, &|| true);
+        let ended = trial::<f64>(&method, &config_of(method.method(), 1), &problem(1), Judge::Best, &|| true);
         assert!(ended.expect("no error").is_none(), "{method}");
     }
     let open = CboConfig { bounds: Some(vec![(-1.0, f64::INFINITY); 3]), ..config(1) };

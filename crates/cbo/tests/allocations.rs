@@ -39,7 +39,7 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
     let run = match grouping {
         Grouping::Single => solve(&config, &from_fn(7, bowl).costly(), &mut ()),
         // Under a constraint.
-        Grouping::Together => solve(&config, &Constrained::new(from_fn(7, bowl)).at_least(0.5, |x| x[0]), &mut ()),
+        Grouping::Together => solve(&config, &Constrained::new(from_fn(7, bowl)).at_least(-1.0, |x| x[0]), &mut ()),
         _ => solve(&config, &from_fn(7, bowl), &mut ()),
     };
     assert_eq!(run.expect("a run").steps(), steps);

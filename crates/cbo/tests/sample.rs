@@ -81,14 +81,14 @@ fn laws() -> Vec<Law> {
         },
         Law {
             name: "two hills",
-            // A third of the mass at (-2, 0), the rest at (2, 1); both of variance 1/4.
+            // A third of the mass at (-1, 0), the rest at (1, 1/2); both of variance 1/4.
             energy: |x| {
                 let square = |a: f64, b: f64| (x[0] - a).powi(2) + (x[1] - b).powi(2);
-                -((-2.0 * square(-2.0, 0.0)).exp() + 2.0 * (-2.0 * square(2.0, 1.0)).exp()).ln()
+                -((-2.0 * square(-1.0, 0.0)).exp() + 2.0 * (-2.0 * square(1.0, 0.5)).exp()).ln()
             },
             start: vec![(-6.0, 6.0); 2],
-            mean: vec![2.0 / 3.0, 2.0 / 3.0],
-            covariance: vec![0.25 + 32.0 / 9.0, 8.0 / 9.0, 8.0 / 9.0, 0.25 + 2.0 / 9.0],
+            mean: vec![1.0 / 3.0, 1.0 / 3.0],
+            covariance: vec![0.25 + 8.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0, 0.25 + 1.0 / 18.0],
             log_normaliser: (3.0 * PI / 2.0).ln(),
         },
     ]

@@ -73,7 +73,7 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !draws(task.config().method)) {
         return Err(origins.blame(flag, &format!("{flag}: only --sample draws from a law; add it, or leave this out")));
     }
-    if options.draws.is_some_and(|count| count < 2 || count > 1 << 32) {
+    if options.draws.is_some_and(|count| !(2..=1 << 32).contains(&count)) {
         let message = format!("draws = {}: take at least 2, and at most 2^32", options.count());
         return Err(origins.blame("draws", &message));
     }

@@ -218,10 +218,10 @@ mod tests {
             let x: Vec<f64> = (0..9).map(|k| (f64::from(k) * 1.3).sin() + 0.01).collect();
             let mut slope = [0.0; 9];
             sensing.gradients(StepContext::default(), Rows::new(&x, 9), &mut slope).expect("a gradient");
-            for k in 0..9 {
+            for (k, slope) in slope.iter().enumerate() {
                 let moved = |h: f64| energy(&(0..9).map(|j| x[j] + if j == k { h } else { 0.0 }).collect::<Vec<_>>());
                 let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
-                assert!((slope[k] - difference).abs() < 1e-6, "{power}, {k}: {} {difference}", slope[k]);
+                assert!((slope - difference).abs() < 1e-6, "{power}, {k}: {slope} {difference}");
             }
         }
     }

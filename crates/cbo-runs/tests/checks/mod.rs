@@ -129,7 +129,7 @@ fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
 
 /// A state without the seconds that the run took, and without its checksum.
 fn timeless(state: &[u8]) -> (&[u8], &[u8]) {
-    (&state[..88], &state[96..state.len() - 4])
+    (&state[..96], &state[104..state.len() - 4])
 }
 
 /// Corrects the checksum at the end of a state: otherwise hardly any change would get past it.
