@@ -17,9 +17,9 @@ class Options(TypedDict, total=False):
     """
 
     method: str
-    """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
-    particles that remember their best points. If it is left out: auto, or cbo where a setting of its dynamics is
-    given."""
+    """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory"``, ``"jumps"``,
+    ``"adam"``, ``"mirror"``, ``"sphere"`` and ``"hypersurface"``, variants of it, with settings of their own as in
+    ``"memory:drift=0.5,beta=100"``. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float

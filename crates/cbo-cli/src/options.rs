@@ -65,8 +65,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
-    /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
-    /// points (drift, noise, beta, kappa, theta) [default: auto, or cbo where a setting of its dynamics is given]
+    /// auto needs no settings; cbo is the swarm of the paper; memory, jumps, adam, mirror, sphere and hypersurface are variants of it, with
+    /// settings of their own as in memory:drift=0.5,beta=100 [default: auto, or cbo where a setting of its dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
     /// Method auto: only polishes the start, without restarts elsewhere

@@ -60,7 +60,7 @@ pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan,
 pub use consensus::{Partial, alpha_for_sample_size};
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
-pub use method::{Diffusion, Memory, Method, Scheme};
+pub use method::{Adam, Diffusion, Hypersurface, Jumps, Level, Memory, Method, Mirror, Scheme, Sphere, Surface};
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};

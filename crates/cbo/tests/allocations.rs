@@ -1,6 +1,9 @@
 //! No allocation in the loop: a longer run takes no more of them than a short one.
 
-use cbo::{Alpha, CboConfig, Diffusion, Grouping, Memory, Method, Update, from_fn, solve};
+use cbo::{
+    Adam, Alpha, CboConfig, Diffusion, Grouping, Hypersurface, Jumps, Memory, Method, Mirror, Sphere, Surface, Update,
+    from_fn, solve,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -45,6 +48,7 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
 #[test]
 fn steps_allocate_nothing() {
     let base = CboConfig { particles: 200, ..CboConfig::default() };
+    let level = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>() - 1.0;
     let smooth = Method::Memory(Memory { beta: 1.0, ..Memory::default() });
     let variants = [
         base.clone(),
@@ -53,7 +57,13 @@ fn steps_allocate_nothing() {
         CboConfig { batch: Some(50), kick: Some(1e-3), ..base.clone() },
         CboConfig { batch: Some(50), update: Update::Partial, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
-        CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base },
+        CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base.clone() },
+        CboConfig { method: Method::Jumps(Jumps::default()), ..base.clone() },
+        CboConfig { method: Method::Adam(Adam::default()), batch: Some(50), ..base.clone() },
+        CboConfig { method: Method::Mirror(Mirror::Simplex { temperature: 0.5 }), ..base.clone() },
+        CboConfig { method: Method::Sphere(Sphere::default()), ..base.clone() },
+        CboConfig { method: Method::Hypersurface(Hypersurface::Stiefel { columns: 1 }), ..base.clone() },
+        CboConfig { method: Method::Hypersurface(Hypersurface::Level), surface: Some(Surface::new(level)), ..base },
     ];
     // What a program does once, such as choosing its instruction set.
     allocations(&variants[0], 1, Grouping::Blocks);

@@ -1,5 +1,6 @@
 //! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
 
+mod adam;
 mod allocations;
 mod auto;
 mod auto_curvature;
@@ -10,9 +11,13 @@ mod auto_states;
 mod auto_suite;
 mod contract;
 mod dynamics;
+mod hypersurface;
+mod jumps;
 mod memory;
 mod midway;
+mod mirror;
 mod noise;
 mod simd;
+mod sphere;
 mod state;
 mod stops;

@@ -1,8 +1,8 @@
 //! Runs step by step, and runs that are saved and resumed, are the run of `solve`, bit for bit.
 
 use cbo::{
-    Alpha, AskTell, CboConfig, Diffusion, History, InitialLaw, Memory, Method, Scalar, Sigma, SolveError, StateError,
-    StepReport, StopReason, Update, from_fn, resume, solve,
+    Adam, Alpha, AskTell, CboConfig, Diffusion, History, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
+    Scalar, Sigma, SolveError, Sphere, StateError, StepReport, StopReason, Update, from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
 
@@ -47,8 +47,25 @@ fn variants() -> Vec<CboConfig> {
         CboConfig { method: hard(), batch: Some(26), update: Update::Partial, ..base.clone() },
         CboConfig { method: hard(), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { method: smooth(), max_evaluations: Some(700), ..base.clone() },
-        CboConfig { method: smooth(), batch: Some(26), alpha: Alpha::EffectiveSampleSize(0.2), ..base },
+        CboConfig { method: smooth(), batch: Some(26), alpha: Alpha::EffectiveSampleSize(0.2), ..base.clone() },
+        CboConfig { method: Method::Jumps(Jumps { rate: 3.0, size: 1.0 }), ..base.clone() },
+        CboConfig { method: adam(), max_evaluations: Some(700), ..base.clone() },
+        CboConfig { method: adam(), batch: Some(26), kick: Some(0.05), ..base.clone() },
+        CboConfig { method: adam(), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
+        CboConfig { method: Method::Mirror(Mirror::Box), bounds: Some(vec![(-2.0, 3.0); DIM]), ..base.clone() },
+        CboConfig { method: sparse(), batch: Some(26), update: Update::Partial, ..base.clone() },
+        CboConfig { method: sparse(), reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
+        CboConfig { method: Method::Sphere(Sphere { radius: 2.0 }), batch: Some(26), ..base.clone() },
+        CboConfig { method: Method::Hypersurface(Hypersurface::Torus { major: 2.0, minor: 1.0 }), ..base },
     ]
+}
+
+fn adam() -> Method {
+    Method::Adam(Adam::default())
+}
+
+fn sparse() -> Method {
+    Method::Mirror(Mirror::Sparse { threshold: 0.5 })
 }
 
 /// Everything an observer sees of each step, as bits; times on the clock aside.
@@ -113,6 +130,9 @@ fn noise_drawn_ahead_by_idle_threads_is_the_same_noise() {
     };
     for config in variants().iter().map(large) {
         for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            if config.method == adam() && diffusion == Diffusion::Isotropic {
+                continue; // it has noise of its own
+            }
             let config = CboConfig { diffusion, ..config.clone() };
             let whole = solve::<f64>(&config, &from_fn(DIM, bumpy), &mut ()).expect("a run");
             for pause in [false, true] {
@@ -233,7 +253,7 @@ fn damaged_states_are_refused() {
 
 #[test]
 fn numbers_that_no_run_would_write_are_refused_even_with_a_right_checksum() {
-    for method in [Method::Cbo, hard(), smooth()] {
+    for method in [Method::Cbo, hard(), smooth(), adam(), sparse()] {
         numbers_in_a_state_of(method);
     }
 }

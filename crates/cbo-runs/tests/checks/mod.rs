@@ -4,7 +4,8 @@
 #![allow(dead_code)] // each target checks one of them
 
 use cbo::{
-    Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Scalar, Sigma, Update, from_fn,
+    Adam, Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Mirror, Scalar, Sigma, Update,
+    from_fn,
     resume,
 };
 use cbo_runs::checkpoint::Checkpoint;
@@ -78,7 +79,9 @@ pub fn configs() -> [CboConfig; 10] {
             ..base.clone()
         },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
-        CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base },
+        CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base.clone() },
+        CboConfig { method: Method::Adam(Adam::default()), batch: Some(4), ..base.clone() },
+        CboConfig { method: Method::Mirror(Mirror::Sparse { threshold: 0.5 }), ..base },
     ]
 }
 

@@ -59,9 +59,10 @@ impl<T: Scalar> Cpu<T> {
             SolveError::Memory { particles, bytes }
         };
         let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
-        let noises = config.method.noises();
+        let (noises, doubles) = (config.method.noises(), config.method.doubles(dim));
         let costly = grouping == Grouping::Single;
-        let crew = Crew::new(config.threads, costly, particles * dim, || Scratch::new(dim, block_rows(dim), noises))?;
+        let scratch = |rows| Scratch::new(dim, rows, noises).with_doubles(doubles);
+        let crew = Crew::new(config.threads, costly, particles * dim, || scratch(block_rows(dim)))?;
         let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
         config.init.draw(config.seed, dim, &mut positions);
         if let Some(walls) = &walls {
@@ -69,7 +70,7 @@ impl<T: Scalar> Cpu<T> {
         }
         let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
         let mut population = Population::new(positions, dim, batches, config.method.keeps()).ok_or_else(no_memory)?;
-        config.method.start(config, &mut population);
+        config.method.start(config, &mut population)?;
         population.gather();
         Ok(Self {
             plan: plan.clone(),
@@ -81,7 +82,7 @@ impl<T: Scalar> Cpu<T> {
             centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
             factor: Vec::new(),
             ahead: None,
-            scratch: Scratch::new(dim, 0, noises),
+            scratch: scratch(0),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
         })
     }

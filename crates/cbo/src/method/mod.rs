@@ -3,11 +3,21 @@
 //! A method is a variant of [`Method`], chosen once with the settings. Its file answers the questions below for it; nothing else in
 //! the loop knows which method runs.
 
+mod adam;
 mod cbo;
+mod hypersurface;
+mod jumps;
 mod memory;
+mod mirror;
+mod sphere;
 mod truncated;
 
+pub use adam::Adam;
+pub use hypersurface::{Hypersurface, Level, Surface};
+pub use jumps::Jumps;
 pub use memory::Memory;
+pub use mirror::Mirror;
+pub use sphere::Sphere;
 
 use crate::auto::Auto;
 use crate::backend::{Ahead, Crew, Scratch};
@@ -24,6 +34,16 @@ pub enum Method {
     /// Consensus-based optimization, as in the paper.
     #[default]
     Cbo,
+    /// Besides noise, jumps.
+    Jumps(Jumps),
+    /// Steps by running means of the distance, as in Adam.
+    Adam(Adam),
+    /// A swarm in a dual space, which a map brings into a set.
+    Mirror(Mirror),
+    /// On a sphere.
+    Sphere(Sphere),
+    /// On a surface.
+    Hypersurface(Hypersurface),
     /// Particles that remember good points.
     Memory(Memory),
     /// The tuning-free solver, a driver above the loop: it never comes to the questions below.
@@ -85,6 +105,11 @@ impl Method {
     pub(crate) fn check(&self, config: &CboConfig, dim: usize) -> Result<(), ConfigError> {
         match self {
             Self::Cbo => Ok(()),
+            Self::Jumps(jumps) => jumps.check(config.dt),
+            Self::Adam(adam) => adam.check(),
+            Self::Mirror(mirror) => mirror.check(config),
+            Self::Sphere(sphere) => sphere.check(config),
+            Self::Hypersurface(surface) => surface.check(config, dim),
             Self::Memory(memory) => memory.check(config.dt),
             Self::Auto(auto) => auto.check(config, dim),
         }
@@ -96,8 +121,13 @@ impl Method {
     }
 
     /// The settings that suit it, where a user says nothing else: [`CboConfig::of`].
-    pub(crate) fn suit(&self, _config: &mut CboConfig) {
+    pub(crate) fn suit(&self, config: &mut CboConfig) {
         match self {
+            Self::Jumps(_) => Jumps::suit(config),
+            Self::Adam(_) => Adam::suit(config),
+            Self::Mirror(_) => Mirror::suit(config),
+            Self::Sphere(_) => Sphere::suit(config),
+            Self::Hypersurface(_) => Hypersurface::suit(config),
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
         }
     }
@@ -106,6 +136,11 @@ impl Method {
     pub(crate) fn has(&self, field: &str) -> bool {
         match self {
             Self::Cbo => true,
+            Self::Jumps(_) => !jumps::WITHOUT.contains(&field),
+            Self::Adam(_) => !adam::WITHOUT.contains(&field),
+            Self::Mirror(_) => !mirror::WITHOUT.contains(&field),
+            Self::Sphere(_) => !sphere::WITHOUT.contains(&field),
+            Self::Hypersurface(_) => !hypersurface::WITHOUT.contains(&field),
             Self::Memory(_) => !memory::WITHOUT.contains(&field),
             Self::Auto(_) => false,
         }
@@ -114,8 +149,10 @@ impl Method {
     /// What it keeps of each particle besides the position.
     pub(crate) fn keeps(&self) -> Keeps {
         match self {
-            Self::Cbo | Self::Auto(_) => Keeps::default(),
+            Self::Adam(_) => Keeps { rows: 2, remembered: false },
             Self::Memory(_) => Keeps { rows: 1, remembered: true },
+            Self::Mirror(_) => Keeps { rows: 1, remembered: false },
+            _ => Keeps::default(),
         }
     }
 
@@ -124,34 +161,63 @@ impl Method {
         self.keeps().remembered
     }
 
+    /// What jumps add to `sigma^2` in the mean square.
+    pub fn jump_variance(&self) -> f64 {
+        if let Self::Jumps(jumps) = self { jumps.variance() } else { 0.0 }
+    }
+
     /// Makes the initial positions what the method needs, and what it keeps beside them.
-    pub(crate) fn start<T: Scalar>(&self, _config: &CboConfig, _population: &mut Population<T>) {
+    pub(crate) fn start<T: Scalar>(
+        &self,
+        config: &CboConfig,
+        population: &mut Population<T>,
+    ) -> Result<(), ConfigError> {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Mirror(mirror) => mirror.start(config, population),
+            Self::Sphere(sphere) => sphere.start(population),
+            Self::Hypersurface(surface) => surface.start(config, population)?,
+            _ => (),
         }
+        Ok(())
+    }
+
+    /// Brings a consensus point to the set on which the method keeps its particles; says whether it could.
+    pub(crate) fn land(&self, config: &CboConfig, point: &mut [f64]) -> bool {
+        match self {
+            Self::Mirror(mirror) => mirror.land(config, point),
+            Self::Sphere(sphere) => sphere.land(point),
+            Self::Hypersurface(surface) => return surface.land(config, point),
+            _ => (),
+        }
+        true
     }
 
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
     pub(crate) fn rounds(&self, step: u64) -> usize {
         match self {
-            Self::Cbo | Self::Auto(_) => 1,
             Self::Memory(memory) => memory.rounds(step),
+            _ => 1,
         }
     }
 
     /// Normals that a move takes per coordinate.
     pub(crate) fn noises(&self) -> usize {
         match self {
-            Self::Cbo | Self::Auto(_) => 1,
-            Self::Memory(_) => 2,
+            Self::Jumps(_) | Self::Memory(_) => 2,
+            _ => 1,
         }
+    }
+
+    /// Numbers in double precision that a move needs room for.
+    pub(crate) fn doubles(&self, dim: usize) -> usize {
+        if let Self::Hypersurface(_) = self { hypersurface::ROOM * dim } else { 0 }
     }
 
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         match self {
-            Self::Cbo | Self::Auto(_) => (),
             Self::Memory(memory) => memory.remember(block),
+            _ => (),
         }
     }
 
@@ -159,15 +225,16 @@ impl Method {
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {
-            Self::Cbo | Self::Auto(_) => decided,
             Self::Memory(memory) => memory.decide(config, at, decided),
+            _ => decided,
         }
     }
 
     /// Completes the move with what only a look at all particles of the step can tell.
     pub(crate) fn prepare<T: Scalar>(&self, _whole: Whole<'_, T>, _decided: &mut Move) {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Cbo | Self::Jumps(_) | Self::Adam(_) | Self::Memory(_) | Self::Auto(_) => (),
+            Self::Mirror(_) | Self::Sphere(_) | Self::Hypersurface(_) => (),
         }
     }
 }
@@ -203,6 +270,7 @@ pub(crate) struct Remembering<'a, T> {
 #[derive(Debug)]
 pub struct Motion<'a, T> {
     method: &'a Method,
+    config: &'a CboConfig,
     /// The consensus point, repeated for a few rows.
     pub(crate) centres: &'a [T],
     /// The matrix of the noise, if it has one.
@@ -240,6 +308,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
         let (drift, noise) = decided.pull.unwrap_or_default();
         Self {
             method: &config.method,
+            config,
             centres,
             factor,
             dim,
@@ -284,7 +353,12 @@ impl<T: Scalar> Advance<'_, '_, T> {
     pub(crate) fn run(self) {
         match self.motion.method {
             Method::Cbo | Method::Auto(_) if self.motion.truncation.is_some() => simd::run(truncated::Step(self)),
-            Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
+            Method::Jumps(jumps) if jumps.happen() => simd::run(jumps::Step(jumps, self)),
+            Method::Cbo | Method::Jumps(_) | Method::Auto(_) => simd::run(cbo::Step(self)),
+            Method::Adam(adam) => simd::run(adam::Step(adam, self)),
+            Method::Mirror(mirror) => simd::run(mirror::Step(mirror, self)),
+            Method::Sphere(sphere) => simd::run(sphere::Step(sphere, self)),
+            Method::Hypersurface(surface) => simd::run(hypersurface::Step(surface, self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
         }
     }
