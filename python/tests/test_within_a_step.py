@@ -268,8 +268,7 @@ def spawned(count: int) -> ProcessPoolExecutor:
 def test_processes_are_given_no_more_points_than_needed(settings: dict[str, Any], tmp_path: pathlib.Path) -> None:
     result = cbo.minimize(reaches_at_8, BOX, args=(str(tmp_path),), workers=2, target=-0.5, **settings)
     assert (result.stop, result.fun) == ("target", -1.0) and np.isnan(result.consensus_fun)
-    # Those that the other process finished while the answer was under way, too: few, but how many depends on the machine.
-    assert 8 <= result.nfev == calls_in(tmp_path) < 50
+    assert 8 <= result.nfev == calls_in(tmp_path) <= 9
     assert multiprocessing.active_children() == []
 
 

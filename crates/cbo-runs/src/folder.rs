@@ -92,6 +92,11 @@ impl Folder {
     pub fn check(&self) -> Result<(), FolderError> {
         self.lock.check_folder(&self.path)?;
         if self.lock.check_file(&self.path)? {
+            // A file that was missing may mean that another folder has just taken the place of ours.
+            if let Err(gone) = self.lock.check_folder(&self.path) {
+                let _ = fs::remove_file(self.file(LOCK));
+                return Err(gone);
+            }
             self.log("the file lock was removed, and is written anew; the folder was locked all the time");
         }
         Ok(())

@@ -163,8 +163,8 @@ fn a_store_that_is_taken_away_ends_the_run() {
 #[test]
 fn a_folder_that_is_taken_away_ends_the_run_and_another_is_not_written_to() {
     let function = "minimize rastrigin --method cbo --dim 3 --particles 100 --steps 1000000000 --checkpoint-every 0";
-    // A fault that is known and not yet explained: once, a checkpoint and a lock were found in the other folder, perhaps because they were
-    // being written when the folder went. Such a try is repeated.
+    // `Folder::save` looks whose folder it is and then writes by its path: where the folder goes in between, lock and checkpoint come into the
+    // other one. It was seen once. Such a try is repeated.
     let mut left = 5;
     let mut cases = vec![true, false];
     while let Some(is_program) = cases.pop() {

@@ -210,7 +210,7 @@ fn code(error: &Error) -> Option<ErrorCode> {
 
 /// Bytes without which a store cannot be opened for writing: its shared memory, and a page.
 #[cfg(unix)]
-const LITTLE: u64 = 1 << 16;
+const LITTLE: u128 = 1 << 16;
 
 /// Whether the disk of `path` has no room left.
 #[cfg(unix)]
@@ -222,7 +222,8 @@ fn is_full(path: &Path) -> bool {
     let mut seen: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: the name ends with a zero, and both live as long as the call.
     let told = unsafe { libc::statvfs(name.as_ptr(), &raw mut seen) };
-    told == 0 && seen.f_bavail.saturating_mul(seen.f_frsize) < LITTLE
+    // Their types differ from system to system.
+    told == 0 && (seen.f_bavail as u128) * (seen.f_frsize as u128) < LITTLE
 }
 
 #[cfg(not(unix))]
@@ -246,5 +247,21 @@ pub fn told(path: &Path, action: &'static str, error: &Error) -> StoreError {
             StoreError::Denied { path, action, reason }
         }
         _ => StoreError::Other { path, reason },
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// `/proc` has no room for anything, ever.
+    #[test]
+    fn a_failure_of_input_or_output_on_a_full_disk_is_a_full_disk() {
+        let failed = Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR), None);
+        let full = Path::new("/proc/evaluations.sqlite");
+        assert_eq!(told(full, "written", &failed), StoreError::Full(full.into()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let roomy = folder.path().join("evaluations.sqlite");
+        assert!(matches!(told(&roomy, "written", &failed), StoreError::Other { path, .. } if path == roomy));
     }
 }
