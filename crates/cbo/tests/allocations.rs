@@ -42,7 +42,8 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
         Grouping::Together => solve(&config, &Constrained::new(from_fn(7, bowl)).at_least(-1.0, |x| x[0]), &mut ()),
         _ => solve(&config, &from_fn(7, bowl), &mut ()),
     };
-    assert_eq!(run.expect("a run").steps(), steps);
+    let run = run.unwrap_or_else(|error| panic!("{error}: {config:?}, {grouping:?}"));
+    assert_eq!(run.steps(), steps);
     COUNT.get() - before
 }
 
@@ -58,12 +59,8 @@ fn steps_allocate_nothing() {
         CboConfig { batch: Some(50), kick: Some(1e-3), ..base.clone() },
         CboConfig { batch: Some(50), update: Update::Partial, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
-        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
-        CboConfig {
-            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
-            alpha: Alpha::Constant(f64::INFINITY),
-            ..base.clone()
-        },
+        of("hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method")),
+        of("hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method")),
         CboConfig { method: smooth, batch: Some(50), bounds: Some(vec![(-3.0, 3.0); 7]), ..base },
         of(Method::Polarised(Polarised::default())),
         CboConfig { batch: Some(50), update: Update::Partial, ..of(Method::Polarised(Polarised::default())) },
