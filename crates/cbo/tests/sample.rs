@@ -70,11 +70,11 @@ fn laws() -> Vec<Law> {
                 0.5 * (0..5).map(|k| (z(k) - k as f64).powi(2)).sum::<f64>()
             },
             start: vec![(-10.0, 10.0); 5],
-            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi((k - j) as i32)).sum()).collect(),
+            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi((k - j))).sum()).collect(),
             covariance: (0..25)
                 .map(|at| {
                     let (i, j) = (at / 5, at % 5);
-                    (0..=i.min(j)).map(|k| 0.5f64.powi((i + j - 2 * k) as i32)).sum()
+                    (0..=i.min(j)).map(|k| 0.5f64.powi((i + j - 2 * k))).sum()
                 })
                 .collect(),
             log_normaliser: 2.5 * TAU.ln(),
@@ -100,7 +100,7 @@ fn estimates_are_within_their_standard_errors() {
         let dim = law.mean.len();
         for seed in 0..4 {
             let (run, sample) =
-                sample(&config(seed, &law.start), &from_fn(dim, law.energy), &mut (), 4000).expect("a sample");
+                sample(config(seed, &law.start), &from_fn(dim, law.energy), &mut (), 4000).expect("a sample");
             assert!(sample.effective_sample_size() > 400.0, "{}: {}", law.name, sample.effective_sample_size());
             assert_eq!((sample.evaluations(), run.steps()), (4000, 100));
             check(&law, &sample, &format!("seed {seed}"));
@@ -122,7 +122,7 @@ fn single_precision_and_few_draws_will_do() {
         let energy = |x: &[f32]| (law.energy)(&x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) as f32;
         // Of 400 draws from the start 9 are expected within two standard deviations of the smaller hill; of 33 it could be none.
         let draws = if law.name == "two hills" { 4000 } else { 333 };
-        let (_, sample) = sample(&config(1, &law.start), &from_fn(dim, energy), &mut (), draws).expect("a sample");
+        let (_, sample) = sample(config(1, &law.start), &from_fn(dim, energy), &mut (), draws).expect("a sample");
         check(law, &sample, "f32");
     }
 }
@@ -228,7 +228,7 @@ fn hills_that_the_swarm_has_left_are_found_again() {
         log_normaliser: mass.ln(),
     };
     for seed in 0..4 {
-        let (_, sample) = sample(&config(seed, &law.start), &from_fn(2, himmelblau), &mut (), 10_000).expect("draws");
+        let (_, sample) = sample(config(seed, &law.start), &from_fn(2, himmelblau), &mut (), 10_000).expect("draws");
         assert!(sample.effective_sample_size() > 500.0, "{}", sample.effective_sample_size());
         for k in 0..2 {
             let off = (sample.mean()[k] - law.mean[k]).abs() / sample.mean_errors()[k];
@@ -253,7 +253,7 @@ fn draws_do_not_depend_on_threads() {
 
 #[test]
 fn what_has_no_law_is_refused() {
-    let plain = sample(&CboConfig::default(), &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut (), 10);
+    let plain = sample(CboConfig::default(), &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut (), 10);
     assert!(matches!(plain, Err(SolveError::Config(ConfigError { field: "method", .. }))), "{plain:?}");
     let flat =
         CboConfig { init: InitialLaw::Points([1.0, 2.0].repeat(10)), particles: 10, ..config(0, &[(-1.0, 1.0); 2]) };
