@@ -70,11 +70,11 @@ fn laws() -> Vec<Law> {
                 0.5 * (0..5).map(|k| (z(k) - k as f64).powi(2)).sum::<f64>()
             },
             start: vec![(-10.0, 10.0); 5],
-            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi((k - j))).sum()).collect(),
+            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi(k - j)).sum()).collect(),
             covariance: (0..25)
                 .map(|at| {
                     let (i, j) = (at / 5, at % 5);
-                    (0..=i.min(j)).map(|k| 0.5f64.powi((i + j - 2 * k))).sum()
+                    (0..=i.min(j)).map(|k| 0.5f64.powi(i + j - 2 * k)).sum()
                 })
                 .collect(),
             log_normaliser: 2.5 * TAU.ln(),
