@@ -321,9 +321,8 @@ class Optimizer:
         if "told" in arrays:
             optimizer._ask()
             values, told = arrays["values"].copy(), arrays["told"].copy()
-            pairs = ((values, optimizer._values), (told, optimizer._told))
             limits = arrays["constraints"].copy() if "constraints" in arrays else optimizer._constraints
-            pairs = (*pairs, (limits, optimizer._constraints))
+            pairs = ((values, optimizer._values), (told, optimizer._told), (limits, optimizer._constraints))
             if any(one.dtype != other.dtype or one.shape != other.shape for one, other in pairs):
                 raise damaged
             optimizer._values, optimizer._told, optimizer._constraints = values, told, limits

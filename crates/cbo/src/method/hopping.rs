@@ -67,7 +67,7 @@ pub enum HoppingStart {
     Point,
 }
 
-/// Chosen by experiment on functions with many minima, together with the settings of [`suit`].
+/// Chosen by experiment on functions with many minima, together with the settings that suit it: [`CboConfig::of`].
 impl Default for Hopping {
     fn default() -> Self {
         Self {
