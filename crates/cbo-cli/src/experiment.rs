@@ -1,6 +1,7 @@
 //! `cbo experiment`: experiments of the method's authors, each as SVG, PNG, CSV and a JSON of its numbers.
 
 mod canyon;
+mod landscape;
 mod maps;
 mod sensing;
 
@@ -56,6 +57,8 @@ enum Choice {
     Truncation,
     /// Compressed sensing: success over the number of measurements, with and without a gradient
     Sensing,
+    /// All minimisers of a function, found by one polarised swarm
+    Landscape,
     /// The path of the consensus point through a rippled canyon
     Canyon,
 }
@@ -66,6 +69,7 @@ impl Choice {
             Self::Phase => "phase",
             Self::Truncation => "truncation",
             Self::Sensing => "sensing",
+            Self::Landscape => "landscape",
             Self::Canyon => "canyon",
         }
     }
@@ -106,6 +110,7 @@ fn measured(args: &ExperimentArgs) -> Result<Sheet, CliError> {
         Choice::Phase => maps::phase(&session, start),
         Choice::Truncation => maps::truncation(&session, start),
         Choice::Sensing => sensing::sheet(&session, start),
+        Choice::Landscape => landscape::sheet(&session, start),
         Choice::Canyon => canyon::sheet(&session, start),
     };
     if let Some(bar) = &bar {

@@ -1,6 +1,6 @@
 //! Experiments of the method's authors: what a few of their cells must show.
 
-use cbo_lab::experiments::{Session, canyon, phase, sensing, truncation};
+use cbo_lab::experiments::{Session, canyon, landscape, phase, sensing, truncation};
 use cbo_lab::success::Rate;
 use cbo_problems::Problem;
 
@@ -46,6 +46,16 @@ fn the_gradient_recovers_what_noise_alone_does_not() {
     let of = |gradient: f64| rate(16, |seed| small.succeeds(gradient, 40, seed).expect("a run"));
     let (without, with) = (of(0.0), of(small.gradient));
     assert!(without.high < with.low, "{without:?} {with:?}");
+}
+
+/// Four minimisers, in each run; with an alpha that looks at the values alone it is one.
+#[test]
+fn one_polarised_swarm_finds_all_minimisers() {
+    let found = landscape::run(&SESSION).expect("runs");
+    let [suited, constant] = &found.outcomes[..] else { panic!("two choices of alpha") };
+    assert_eq!(found.minimisers.len(), 4);
+    assert_eq!((suited.found_all, suited.elsewhere), (found.runs, 0), "{:?}", suited.runs_that_found);
+    assert!(constant.found.len() < 2 * found.runs as usize, "{:?}", constant.runs_that_found);
 }
 
 #[test]

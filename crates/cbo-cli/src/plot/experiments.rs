@@ -3,6 +3,7 @@
 use super::*;
 use crate::landscape::Landscape;
 use cbo_lab::experiments::canyon::{Path, Paths};
+use cbo_lab::experiments::landscape::Landscape as Minimisers;
 use cbo_lab::experiments::{Axis, Grid};
 use cbo_problems::Problem;
 
@@ -112,13 +113,50 @@ pub fn canyon(problem: &Problem, paths: &Paths, format: Format) -> Result<Vec<u8
     }
     plots.push(line(shown(&paths.descent), "#FFFFFF", 5.0).into());
     plots.push(line(shown(&paths.descent), VERMILLION, 3.0).with_legend("gradient descent").into());
-    for (colour, size, name) in [("#FFFFFF", 12.0, None), (PURPLE, 10.0, Some("minimiser"))] {
-        let star = ScatterPlot::new().with_color(colour).with_size(size).with_marker(MarkerShape::Star);
-        let star = star.with_data([(0.0, 0.0)]);
-        plots.push(name.map_or(star.clone(), |name| star.with_legend(name)).into());
+    plots.extend(stars(&[vec![0.0, 0.0]]));
+    on_ground(plots, &landscape, view, "The consensus point follows the canyon, not the ripples", format)
+}
+
+/// What swarms with the first choice of alpha returned, on the landscape.
+pub fn landscape(problem: &Problem, found: &Minimisers, format: Format) -> Result<Vec<u8>, CliError> {
+    let domain = problem.domain();
+    let view = [domain[0], domain[1]];
+    let landscape = Landscape::new(problem, &view);
+    let mut plots = run::ground(&landscape);
+    plots.extend(stars(&found.minimisers));
+    let points: Vec<(f64, f64)> = found.outcomes[0]
+        .found
+        .iter()
+        .filter(|f| landscape.shows(&[f.x[0], f.x[1]]))
+        .map(|f| (f.x[0], f.x[1]))
+        .collect();
+    for (colour, size, name) in [("#FFFFFF", 4.0, None), (VERMILLION, 2.6, Some("returned by a run"))] {
+        let dots = ScatterPlot::new().with_color(colour).with_size(size).with_data(points.clone());
+        plots.push(name.map_or(dots.clone(), |name| dots.with_legend(name)).into());
     }
+    on_ground(plots, &landscape, view, "All minimisers, found by one polarised swarm", format)
+}
+
+/// Minimisers as stars with a white edge.
+fn stars(places: &[Vec<f64>]) -> impl Iterator<Item = Plot> {
+    let places: Vec<(f64, f64)> = places.iter().map(|x| (x[0], x[1])).collect();
+    [("#FFFFFF", 12.0, None), (PURPLE, 10.0, Some("minimiser"))].into_iter().map(move |(colour, size, name)| {
+        let star = ScatterPlot::new().with_color(colour).with_size(size).with_marker(MarkerShape::Star);
+        let star = star.with_data(places.clone());
+        name.map_or(star.clone(), |name| star.with_legend(name)).into()
+    })
+}
+
+/// A square picture of what lies on a landscape.
+fn on_ground(
+    plots: Vec<Plot>,
+    landscape: &Landscape,
+    view: [(f64, f64); 2],
+    title: &str,
+    format: Format,
+) -> Result<Vec<u8>, CliError> {
     let mut layout = Layout::auto_from_plots(&plots)
-        .with_title("The consensus point follows the canyon, not the ripples")
+        .with_title(title)
         .with_title_size(15)
         .with_x_axis_min(view[0].0)
         .with_x_axis_max(view[0].1)
@@ -128,7 +166,7 @@ pub fn canyon(problem: &Problem, paths: &Paths, format: Format) -> Result<Vec<u8
         .with_y_label("x2")
         .with_show_grid(false);
     layout.show_colorbar = false;
-    let (layout, bars) = (below(layout).with_legend_col_limit(3), run::bar(&landscape));
-    let layout = run::square_sheet(layout, &landscape);
+    let (layout, bars) = (below(layout).with_legend_col_limit(3), run::bar(landscape));
+    let layout = run::square_sheet(layout, landscape);
     render_with(render_multiple(plots, layout), bars.as_slice(), format)
 }

@@ -4,6 +4,7 @@
 //! Run r of every cell has the seed `seed + r`, so that neighbouring cells differ by their setting and not by luck.
 
 pub mod canyon;
+pub mod landscape;
 pub mod phase;
 pub mod sensing;
 pub mod truncation;
