@@ -1,7 +1,8 @@
 //! No allocation in the loop: a longer run takes no more of them than a short one.
 
 use cbo::{
-    Alpha, CboConfig, Constrained, Diffusion, Grouping, Memory, Method, Polarised, Sampling, Update, from_fn, solve,
+    Adam, Alpha, CboConfig, Constrained, Diffusion, Grouping, Hypersurface, Jumps, Memory, Method, Mirror, Polarised,
+    Sampling, Sphere, Surface, Update, from_fn, solve,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -49,6 +50,7 @@ fn allocations(config: &CboConfig, steps: u64, grouping: Grouping) -> u64 {
 #[test]
 fn steps_allocate_nothing() {
     let base = CboConfig { particles: 200, ..CboConfig::default() };
+    let level = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>() - 1.0;
     let smooth = Method::Memory(Memory { beta: 1.0, ..Memory::default() });
     let of = |method| CboConfig { particles: 200, ..CboConfig::of(method) };
     let variants = [
@@ -70,6 +72,12 @@ fn steps_allocate_nothing() {
         of(Method::Sampling(Sampling::default())),
         CboConfig { batch: Some(50), ..of(Method::Sampling(Sampling::default())) },
         of(Method::Sampling(Sampling { law: true })),
+        of(Method::Jumps(Jumps::default())),
+        CboConfig { batch: Some(50), ..of(Method::Adam(Adam::default())) },
+        of(Method::Mirror(Mirror::Simplex { temperature: 0.5 })),
+        of(Method::Sphere(Sphere::default())),
+        of(Method::Hypersurface(Hypersurface::Stiefel { columns: 1 })),
+        CboConfig { surface: Some(Surface::new(level)), ..of(Method::Hypersurface(Hypersurface::Level)) },
     ];
     // What a program does once, such as choosing its instruction set.
     allocations(&variants[0], 1, Grouping::Blocks);
