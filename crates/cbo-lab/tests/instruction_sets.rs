@@ -4,8 +4,8 @@
 
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror, Objective,
-    Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
+    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
+    Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
 };
 use cbo_lab::baselines;
 use cbo_lab::training::{Settings, train};
@@ -121,7 +121,10 @@ fn others(print: impl Fn(&dyn Debug, Fingerprint)) {
             (Method::Mirror(Mirror::Ball { radius: 2.0, centre: 0.5 }), None),
             (Method::Mirror(Mirror::Sparse { threshold: 0.5 }), None),
             (Method::Sphere(Sphere { radius: 2.0 }), None),
-            (Method::Hypersurface(Hypersurface::Stiefel { columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 } }), None),
+            (
+                Method::Hypersurface(Hypersurface::Stiefel { columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 } }),
+                None,
+            ),
         ];
         for (method, bounds) in methods {
             for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {

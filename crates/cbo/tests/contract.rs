@@ -81,7 +81,12 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { steps: Some(2), method: Method::Polarised(Polarised::default()), ..base.clone() },
         CboConfig { method: Method::Polarised(Polarised::default()), batch: Some(401), ..base.clone() },
         CboConfig { sigma: usual.sigma, method: Method::Sampling(Sampling { law: true }), ..base.clone() },
-        CboConfig { sigma: usual.sigma, method: Method::Sampling(Sampling::default()), batch: Some(401), ..base.clone() },
+        CboConfig {
+            sigma: usual.sigma,
+            method: Method::Sampling(Sampling::default()),
+            batch: Some(401),
+            ..base.clone()
+        },
     ];
     let variants = [variants.to_vec(), others(&base, 11)].concat();
     for (i, config) in variants.iter().enumerate() {

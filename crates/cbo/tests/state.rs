@@ -2,8 +2,8 @@
 
 use cbo::{
     Adam, Alpha, AskTell, CboConfig, Diffusion, History, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
-    Polarised, Sampling, Scalar, Sigma, SolveError, Sphere, StateError, StepReport, StopReason, Update, from_fn, resume,
-    solve,
+    Polarised, Sampling, Scalar, Sigma, SolveError, Sphere, StateError, StepReport, StopReason, Update, from_fn,
+    resume, solve,
 };
 use std::ops::ControlFlow;
 

@@ -4,9 +4,8 @@
 #![allow(dead_code)] // each target checks one of them
 
 use cbo::{
-    Adam, Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Mirror, Scalar, Sigma, Update,
-    from_fn,
-    resume,
+    Adam, Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Mirror, Scalar, Sigma,
+    Update, from_fn, resume,
 };
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::external::{Outcome, read_answer, read_value};

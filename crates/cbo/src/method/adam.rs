@@ -8,7 +8,7 @@
 //!
 //! where `mhat = m+ / (1 - beta1^t)` and `vhat = v+ / (1 - beta2^t)` after t steps. The noise is plain, it does not depend on X, and must be
 //! made smaller in time for the swarm to contract. See Chen, Jin and Lyu, *A consensus-based global optimization method with adaptive
-//! momentum estimation* (doi:10.4208/cicp.OA-2021-0144).
+//! momentum estimation* (arXiv:2012.04827). CBXpy has the same drift, but noise that grows with X.
 
 use super::{Advance, Motion};
 use crate::backend::{fill, settle, tile_rows};
@@ -34,7 +34,7 @@ pub struct Adam {
     pub epsilon: f64,
 }
 
-/// Those of the paper.
+/// Those of CBXpy.
 impl Default for Adam {
     fn default() -> Self {
         Self { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }

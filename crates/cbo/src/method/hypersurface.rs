@@ -7,8 +7,8 @@
 //! with P(V) the projection onto the tangent space. The way back to the surface has the mean of Ito's correction: up to terms of higher order in
 //! dt it is `-(sigma^2 dt / 2) |X|^2 H` for isotropic noise, where H is the sum of the principal curvatures times the unit normal, which is the
 //! curvature term of the continuous equation. So it need not be computed, and a surface is known by its tangent spaces and nearest points alone.
-//! See Fornasier, Huang, Pareschi and Sünnen, *Consensus-based optimization on hypersurfaces: well-posedness and mean-field limit*
-//! (doi:10.1142/S0218202520500530).
+//! The equation is that of Fornasier, Huang, Pareschi and Sünnen, *Consensus-based optimization on the sphere: convergence to global minimizers
+//! and machine learning* (arXiv:2001.11988), with another surface in the place of the sphere.
 
 mod geometry;
 mod level;
@@ -109,7 +109,7 @@ impl Hypersurface {
 
     /// Chosen by experiment, see `docs/method.md`. Directions of normal points are uniform.
     pub(super) fn suit(config: &mut CboConfig) {
-        config.sigma = Sigma::Constant(1.0);
+        config.sigma = Sigma::Constant(2.0);
         config.init = InitialLaw::Normal { mean: 0.0.into(), variance: 1.0.into() };
     }
 

@@ -15,7 +15,7 @@
 //!
 //! Box, ball and sparse map, and the simplex at its default temperature, are scaled such that V never moves faster than y, and as fast where
 //! nothing is near the boundary. See Bungert, Hoffmann, Kim and Roith, *MirrorCBO: a consensus-based optimization method in the spirit of mirror
-//! descent* (doi:10.48550/arXiv.2501.12189).
+//! descent* (arXiv:2501.12189).
 
 mod maps;
 mod text;
@@ -26,6 +26,7 @@ use crate::bounds::{BoundHandling, Walls};
 use crate::config::{CboConfig, ConfigError};
 use crate::numbers::plain;
 use crate::population::Population;
+use crate::schedule::Sigma;
 use crate::simd::{self, Kernel, Scalar, Vector};
 use maps::Place;
 
@@ -97,8 +98,15 @@ impl Mirror {
         refuse("method", format!("mirror with {name} = {}", plain(number)), remedy.into())
     }
 
-    /// Chosen by experiment, see `docs/method.md`.
-    pub(super) fn suit(_config: &mut CboConfig) {}
+    /// Chosen by experiment, see `docs/method.md`. Where the map is flat, V moves less than y, and more noise is needed; where it never is, noise
+    /// that is strong in many coordinates at once holds the swarm to the boundary.
+    pub(super) fn suit(&self, config: &mut CboConfig) {
+        config.sigma = Sigma::Constant(match self {
+            Self::Box | Self::Simplex { .. } => 5.0,
+            Self::Ball { .. } => 1.5,
+            Self::Sparse { .. } => return,
+        });
+    }
 
     /// Brings the initial positions into the set, and finds their dual points.
     pub(super) fn start<T: Scalar>(&self, config: &CboConfig, population: &mut Population<T>) {
@@ -121,13 +129,7 @@ impl Mirror {
                 let bounds = config.bounds.as_deref().unwrap_or_default();
                 point.iter_mut().zip(bounds).for_each(|(x, (low, high))| *x = x.max(*low).min(*high));
             }
-            Self::Ball { radius, centre } => {
-                let norm = point.iter().map(|x| (x - centre).powi(2)).sum::<f64>().sqrt();
-                let most = radius * maps::within::<f64>(point.len(), centre / radius);
-                if norm > most {
-                    point.iter_mut().for_each(|x| *x = centre + (*x - centre) * (most / norm));
-                }
-            }
+            Self::Ball { radius, centre } => maps::into_ball_of(radius, centre, point),
             Self::Simplex { .. } | Self::Sparse { .. } => (),
         }
     }

@@ -142,7 +142,7 @@ impl Method {
         match self {
             Self::Jumps(_) => Jumps::suit(config),
             Self::Adam(_) => Adam::suit(config),
-            Self::Mirror(_) => Mirror::suit(config),
+            Self::Mirror(mirror) => mirror.suit(config),
             Self::Sphere(_) => Sphere::suit(config),
             Self::Hypersurface(_) => Hypersurface::suit(config),
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),

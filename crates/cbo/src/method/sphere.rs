@@ -7,8 +7,8 @@
 //! where K is Ito's correction, with which the noise neither leaves the sphere nor, seen from it, drifts along:
 //! `K = (d - 1) |X|^2 V / R^2` (isotropic) or, with D = diag(X), `K = (|X|^2 V + D^2 V - 2 |D V|^2 V / R^2) / R^2` (anisotropic).
 //! See Fornasier, Huang, Pareschi and Sünnen, *Consensus-based optimization on the sphere: convergence to global minimizers and machine
-//! learning* (Journal of Machine Learning Research 22, 2021) and, for anisotropic noise, *Anisotropic diffusion in consensus-based optimization
-//! on the sphere* (doi:10.1137/21M140941X).
+//! learning* (arXiv:2001.11988) and, for anisotropic noise, *Anisotropic diffusion in consensus-based optimization on the sphere*
+//! (arXiv:2104.00420).
 
 use super::{Advance, Diffusion, Motion};
 use crate::backend::{fill, tile_rows};
@@ -50,7 +50,7 @@ impl Sphere {
 
     /// Chosen by experiment, see `docs/method.md`. Directions of normal points are uniform.
     pub(super) fn suit(config: &mut CboConfig) {
-        config.sigma = Sigma::Constant(1.0);
+        config.sigma = Sigma::Constant(2.0);
         config.init = InitialLaw::Normal { mean: 0.0.into(), variance: 1.0.into() };
     }
 

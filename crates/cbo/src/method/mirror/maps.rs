@@ -24,8 +24,9 @@ impl Mirror {
                 let scale = if most > 1.0 { most } else { 1.0 };
                 point.iter_mut().for_each(|x| *x = temperature * libm::log((*x / scale).max(least)));
             }
-            // Of a point in the ball the dual is the point itself.
-            Self::Ball { .. } => (),
+            // Of a point in the ball the dual is the point itself; one outside would hold its particle to the sphere for as long as it takes to
+            // come back.
+            Self::Ball { radius, centre } => into_ball_of(radius, centre, point),
             Self::Sparse { threshold } => {
                 for x in point.iter_mut().filter(|x| **x != 0.0) {
                     *x += threshold.copysign(*x);
@@ -35,11 +36,24 @@ impl Mirror {
     }
 }
 
-/// By what a vector of length one must be shortened for its rounded coordinates, moved by `centre` each, to be no longer than one.
+/// Brings a point into the ball, along the ray from its centre.
+pub(super) fn into_ball_of(radius: f64, centre: f64, point: &mut [f64]) {
+    let norm = point.iter().map(|x| (x - centre).powi(2)).sum::<f64>().sqrt();
+    let most = radius * within::<f64>(point.len(), centre / radius);
+    if norm > most {
+        point.iter_mut().for_each(|x| *x = centre + (*x - centre) * (most / norm));
+    }
+}
+
+/// By what a vector of length one must be shortened for its rounded coordinates, moved by `centre` each, to be no longer than one: its length
+/// is the root of a sum of `dim` squares, which may be wrong by half a rounding for each of them in a lane, and that of who checks it, in
+/// double precision, is another one.
 pub(super) fn within<T: Scalar>(dim: usize, centre: f64) -> f64 {
     let rounding = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let dim = dim as f64;
-    1.0 - rounding * (4.0 + 2.0 * centre.abs() * dim.sqrt()) - f64::EPSILON * (8.0 + dim)
+    // Sixteen lanes in single precision, eight in double.
+    let lanes = if size_of::<T>() == 4 { 16.0 } else { 8.0 };
+    1.0 - rounding * (8.0 + dim / lanes + 2.0 * centre.abs() * dim.sqrt()) - f64::EPSILON * (8.0 + dim)
 }
 
 /// Writes the image of a dual point to the row of a particle.
