@@ -211,9 +211,9 @@ def run(
     callback: Callable[[OptimizeResult], Any] | None,
     progress: bool | Literal["force"],
     options: Options,
-    draw: bool = False,
+    draws: int | None = None,
 ) -> tuple[OptimizeResult, _lib.Proposal | None]:
-    """`minimize`, and if `draw`, what points can be drawn from afterwards."""
+    """`minimize`, and if `draws` is a number, what so many points can be drawn from afterwards."""
     if not callable(fun):
         raise TypeError(f"fun = {fun!r:.60}: must be a function of a point")
     if callback is not None and not callable(callback):
@@ -235,7 +235,7 @@ def run(
         "callback": _told(callback, settings),
         "progress": line,
         "unfinished": unfinished.append,
-        "draw": draw,
+        "draws": draws,
     }
     failures = Failures()
     own = None if under is None else (under, under.count)

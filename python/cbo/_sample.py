@@ -84,8 +84,8 @@ def sample(
 ) -> SampleResult:
     """Draws from the law of density proportional to ``exp(-fun)``, restricted to the bounds.
 
-    A run of the method ``"sampling:law=true"`` brings a swarm near the law; then points are drawn around it and
-    weighted by importance, so that they have the law itself. `fun` is a negative log-density, up to a constant.
+    A run of the method ``"sampling:law=true"`` brings a swarm near the law; then points are drawn around it, round by
+    round, and weighted by importance, so that they have the law itself. `fun` is a negative log-density, up to a constant.
 
     Parameters
     ----------
@@ -139,19 +139,23 @@ def sample(
         callback=callback,
         progress=progress,
         options=options,
-        draw=True,
+        draws=int(draws),
     )
     assert proposal is not None
-    points, inside = proposal.draw(int(draws))
-    energies = np.full(len(points), np.inf)
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     together = bool(vectorized) or isinstance(fun, _lib.Problem)
     with Evaluator(
         fun, args=arguments, vectorized=together, workers=workers, timeout=timeout, retries=retries
     ) as values:
-        if inside.any():
-            energies[inside] = values(points[inside])
-    raw = proposal.weigh(energies)
+        while True:
+            points, inside = proposal.draw()
+            if len(points) == 0:
+                break
+            energies = np.full(len(points), np.inf)
+            if inside.any():
+                energies[inside] = values(points[inside])
+            proposal.tell(energies)
+    raw = proposal.weigh()
     raw["nfev"] = run.nfev + raw.pop("evaluations")
     raw["failed_evaluations"] += run.failed_evaluations
     return SampleResult({**raw, "run": run})

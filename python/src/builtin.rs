@@ -119,7 +119,7 @@ impl<T: Number> Observer<T> for Remote<'_, T> {
 
 /// Minimises a built-in problem: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
-#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None, draw=false))]
+#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None, draws=None))]
 pub fn minimize_problem<'py>(
     py: Python<'py>,
     problem: &Problem,
@@ -127,13 +127,13 @@ pub fn minimize_problem<'py>(
     unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
-    draw: bool,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
     match precision {
-        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draw),
-        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draw),
+        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draws),
+        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draws),
     }
 }
 
@@ -142,7 +142,7 @@ fn run<'py, T: Number>(
     problem: &cbo_problems::Problem,
     plan: &Plan,
     mut listeners: Listeners<'py>,
-    draw: bool,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>>
 where
     cbo_problems::Problem: Objective<T>,
@@ -195,7 +195,8 @@ where
     }
     let stop = report.as_ref().map_or("observer", |report| report.stop().name());
     let Some(error) = failure else {
-        let proposal = report.as_ref().filter(|_| draw).map(|report| Proposal::new(plan, report)).transpose()?;
+        let proposal =
+            report.as_ref().zip(draws).map(|(report, draws)| Proposal::new(plan, report, draws)).transpose()?;
         return with_proposal(watch.result(py, stop, report)?, proposal);
     };
     listeners.unfinished(watch.result(py, errors::ending(py, &error), report)?)?;

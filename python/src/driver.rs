@@ -61,10 +61,10 @@ impl<'py> Listeners<'py> {
 }
 
 /// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before. With
-/// `draw` the dictionary has a `proposal`.
+/// `draws` the dictionary has a `proposal`.
 #[pyfunction]
 #[pyo3(signature = (
-    fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None, constraints=None, draw=false
+    fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None, constraints=None, draws=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords, given by name by one caller")]
 pub fn minimize_function<'py>(
@@ -79,14 +79,14 @@ pub fn minimize_function<'py>(
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
     constraints: Option<(Bound<'py, PyAny>, usize)>,
-    draw: bool,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, dim)?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
     let function = Function::new(fun, args, way.parse()?, convert)?.under(constraints);
     match precision {
-        Precision::F32 => run::<f32>(py, &plan, function, listeners, draw),
-        Precision::F64 => run::<f64>(py, &plan, function, listeners, draw),
+        Precision::F32 => run::<f32>(py, &plan, function, listeners, draws),
+        Precision::F64 => run::<f64>(py, &plan, function, listeners, draws),
     }
 }
 
@@ -95,7 +95,7 @@ fn run<'py, T: Number>(
     plan: &Plan,
     mut function: Function<'py>,
     mut listeners: Listeners<'py>,
-    draw: bool,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let count = function.constraints();
     let mut watch = Watch::new(plan.dim(), count > 0);
@@ -104,7 +104,7 @@ fn run<'py, T: Number>(
     match follow(py, &mut run, &mut function, &mut listeners, &mut watch) {
         Ok((stop, report)) => {
             watch.finish(&report, run.told());
-            let proposal = draw.then(|| Proposal::new(plan, &report)).transpose()?;
+            let proposal = draws.map(|draws| Proposal::new(plan, &report, draws)).transpose()?;
             with_proposal(watch.result(py, stop.name(), Some(report))?, proposal)
         }
         Err(Ended { error, kept }) => {

@@ -4,13 +4,15 @@ use crate::errors;
 use crate::settings::Number;
 use cbo::{Plan, RunReport, Sample};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// A law in either precision.
 trait Law: Send + Sync {
-    fn draw<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Bound<'py, PyAny>, Vec<bool>)>;
-    fn weigh<'py>(&self, py: Python<'py>, energies: &[f64]) -> PyResult<Bound<'py, PyDict>>;
+    fn draw<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Vec<bool>)>;
+    fn tell(&mut self, py: Python<'_>, energies: &[f64]);
+    fn weigh<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyDict>>;
 }
 
 struct Of<T> {
@@ -24,16 +26,21 @@ fn rows<T: Number>(py: Python<'_>, values: Vec<T>, dim: usize) -> PyResult<Bound
 }
 
 impl<T: Number> Law for Of<T> {
-    fn draw<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Bound<'py, PyAny>, Vec<bool>)> {
-        let points = py.detach(|| self.proposal.draw(count));
+    fn draw<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Vec<bool>)> {
+        let points = py.detach(|| self.proposal.draw().to_vec());
         let inside = points.chunks_exact(self.dim).map(|x| self.proposal.is_inside(x)).collect();
         Ok((rows(py, points, self.dim)?, inside))
     }
 
-    fn weigh<'py>(&self, py: Python<'py>, energies: &[f64]) -> PyResult<Bound<'py, PyDict>> {
+    fn tell(&mut self, py: Python<'_>, energies: &[f64]) {
         let energies: Vec<T> = energies.iter().map(|&e| T::from_f64(e)).collect();
-        let sample = py.detach(|| self.proposal.weigh(self.proposal.draw(energies.len()), energies));
-        dict(py, &sample.map_err(|e| errors::of_run(&e))?, self.dim)
+        py.detach(|| self.proposal.tell(&energies));
+    }
+
+    fn weigh<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (proposal, dim) = (self.proposal, self.dim);
+        let sample = py.detach(|| proposal.weigh());
+        dict(py, &sample.map_err(|e| errors::of_run(&e))?, dim)
     }
 }
 
@@ -55,28 +62,41 @@ fn dict<'py, T: Number>(py: Python<'py>, sample: &Sample<T>, dim: usize) -> PyRe
     Ok(dict)
 }
 
-/// The laws of a swarm's next positions, from which points are drawn.
-#[pyclass(frozen, module = "cbo._lib")]
-pub struct Proposal(Box<dyn Law>);
+/// What points are drawn from, round by round.
+#[pyclass(module = "cbo._lib")]
+pub struct Proposal(Option<Box<dyn Law>>);
 
 impl Proposal {
-    /// Those at the end of a run.
-    pub fn new<T: Number>(plan: &Plan, report: &RunReport<T>) -> PyResult<Self> {
-        let proposal = cbo::Proposal::new(plan, report).map_err(|e| errors::of_run(&e))?;
-        Ok(Self(Box::new(Of { proposal, dim: plan.dim() })))
+    /// That at the end of a run, for so many points.
+    pub fn new<T: Number>(plan: &Plan, report: &RunReport<T>, count: usize) -> PyResult<Self> {
+        let proposal = cbo::Proposal::new(plan, report, count).map_err(|e| errors::of_run(&e))?;
+        Ok(Self(Some(Box::new(Of { proposal, dim: plan.dim() }))))
+    }
+
+    fn law(&mut self) -> PyResult<&mut Box<dyn Law>> {
+        self.0.as_mut().ok_or_else(|| PyRuntimeError::new_err("the points have been weighed already"))
     }
 }
 
 #[pymethods]
 impl Proposal {
-    /// This many points, and which of them are inside the bounds.
-    fn draw<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<bool>>)> {
-        let (points, inside) = self.0.draw(py, count)?;
+    /// The points of the next round, and which of them are inside the bounds; none when all are drawn.
+    fn draw<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<bool>>)> {
+        let (points, inside) = self.law()?.draw(py)?;
         Ok((points, PyArray1::from_vec(py, inside)))
     }
 
-    /// What the points tell of the law, given the energies of as many.
-    fn weigh<'py>(&self, py: Python<'py>, energies: PyReadonlyArray1<'_, f64>) -> PyResult<Bound<'py, PyDict>> {
-        self.0.weigh(py, &energies.as_array().to_vec())
+    /// Takes the energies of the points that were drawn last.
+    fn tell(&mut self, py: Python<'_>, energies: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
+        let energies = energies.as_array().to_vec();
+        self.law()?.tell(py, &energies);
+        Ok(())
+    }
+
+    /// What all points tell of the law.
+    fn weigh<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.law()?;
+        let law = self.0.take().expect("looked at above");
+        law.weigh(py)
     }
 }

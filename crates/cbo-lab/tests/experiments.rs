@@ -43,9 +43,9 @@ fn truncation_rescues_strong_isotropic_noise() {
 fn the_gradient_recovers_what_noise_alone_does_not() {
     let parameters = sensing::load().expect("parameters").parameters;
     let small = sensing::Parameters { dim: 60, sparsity: 3, ..parameters };
-    let of = |gradient: f64| rate(6, |seed| small.succeeds(gradient, 40, seed).expect("a run"));
+    let of = |gradient: f64| rate(16, |seed| small.succeeds(gradient, 40, seed).expect("a run"));
     let (without, with) = (of(0.0), of(small.gradient));
-    assert!(without.successes == 0 && with.successes >= 3, "{without:?} {with:?}");
+    assert!(without.high < with.low, "{without:?} {with:?}");
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn next_to_zero_values_are_right_to_1e_290() {
                     let reference = problem.value(x);
                     let allowed = 1e-290 + 1e-9 * reference.abs();
                     assert!(
-                        energy == reference || (energy - reference).abs() <= allowed,
+                        energy == reference
+                            || (energy.is_nan() && reference.is_nan())
+                            || (energy - reference).abs() <= allowed,
                         "{problem:?} {set:?} {x:?}: {energy:e} {reference:e}"
                     );
                 }
@@ -149,11 +151,14 @@ fn a_row_does_not_feel_its_neighbours() {
 
 #[test]
 fn a_point_with_nan_has_no_finite_energy() {
-    // Of a function with constraints some coordinates may be in these alone.
-    for problem in samples::problems().into_iter().filter(|problem| problem.constraint_texts().is_empty()) {
+    for problem in samples::problems() {
         for k in 0..problem.dim() {
             let mut x = problem.minimisers()[0].clone();
             x[k] = f64::NAN;
+            // Some coordinates are in the constraints alone.
+            if problem.constraint_values(&x).iter().any(|g| g.is_nan()) {
+                continue;
+            }
             assert!(problem.value(&x).is_nan(), "{problem:?}");
             assert!(problem.distance_to_minimiser(&x).is_nan(), "{problem:?}");
             for set in available() {

@@ -173,6 +173,7 @@ fn minima_agree_with_published_ones() {
         ("g07", 10, 24.30620906818, 5e-12),
         ("g08", 2, -0.0958250414180359, 1e-16),
         ("g09", 7, 680.630057374402, 5e-13),
+        // Half of the last digit that is published, and one unit in the last place of the number here.
         ("g10", 8, 7049.24802052867, 6e-12),
         ("g24", 2, -5.50801327159536, 1e-13),
         ("shekel", 4, -10.5364, 5e-5),

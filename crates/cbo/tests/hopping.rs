@@ -38,7 +38,7 @@ impl Plain {
         let (centre, dim) = (self.centre.as_ref().expect("a centre"), self.widths.len());
         let particle = |i: usize| {
             let (number, sign) = match self.hopping.antithetic {
-                true => (i / 2, if i % 2 == 0 { 1.0 } else { -1.0 }),
+                true => (i / 2, if i.is_multiple_of(2) { 1.0 } else { -1.0 }),
                 false => (i, 1.0),
             };
             let xi = normals(stream, step, number, dim);
@@ -286,7 +286,7 @@ fn nothing_leaves_the_bounds() {
 fn failures_are_left_out() {
     for text in KINDS {
         let partly = |x: &[f64]| if x[0] < -1.5 { f64::NAN } else { x.iter().map(|v| (v - 0.7).powi(2)).sum() };
-        let run = solve(&hopping(text), &from_fn(4, partly), &mut ()).expect("a run");
+        let run = solve(hopping(text), &from_fn(4, partly), &mut ()).expect("a run");
         assert!(run.failed_evaluations() > 0 && run.best().value < 0.6, "{text}: {:?}", run.best());
     }
 }

@@ -323,7 +323,7 @@ fn wrong_settings_are_refused_by_name() {
     let steep = Method::Memory(Memory { gradient: 1.0, ..usual });
     let config = CboConfig { method: steep, batch: Some(40), ..CboConfig::default() };
     assert!(config.check(2).expect_err("wrong").to_string().contains("batch = 40: every particle needs its gradient"));
-    let told = AskTell::<f64>::new(&CboConfig::of(steep), 2).expect_err("no gradients").to_string();
+    let told = AskTell::<f64>::new(CboConfig::of(steep), 2).expect_err("no gradients").to_string();
     assert!(told.contains("ask and tell is told no gradients"), "{told}");
     let truncated = CboConfig { truncation: Some(1.0), ..CboConfig::of(Method::Memory(usual)) };
     let told = truncated.check(2).expect_err("not its setting").to_string();

@@ -112,7 +112,7 @@ fn a_normal_swarm_contracts_as_the_kernel_says() {
             before = if step.step() == 0 { step.ensemble().rows().as_slice().to_vec() } else { before.clone() };
             ControlFlow::Continue(())
         };
-        let run = solve(&config(seed), &from_fn(1, |_: &[f64]| 4.0), &mut keep).expect("a run");
+        let run = solve(config(seed), &from_fn(1, |_: &[f64]| 4.0), &mut keep).expect("a run");
         let after = run.ensemble().rows().as_slice();
         let (mean, moved) =
             (before.iter().sum::<f64>() / particles as f64, after.iter().sum::<f64>() / particles as f64);

@@ -70,25 +70,25 @@ fn laws() -> Vec<Law> {
                 0.5 * (0..5).map(|k| (z(k) - k as f64).powi(2)).sum::<f64>()
             },
             start: vec![(-10.0, 10.0); 5],
-            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi((k - j) as i32)).sum()).collect(),
+            mean: (0..5).map(|k| (0..=k).map(|j| j as f64 * 0.5f64.powi(k - j)).sum()).collect(),
             covariance: (0..25)
                 .map(|at| {
                     let (i, j) = (at / 5, at % 5);
-                    (0..=i.min(j)).map(|k| 0.5f64.powi((i + j - 2 * k) as i32)).sum()
+                    (0..=i.min(j)).map(|k| 0.5f64.powi(i + j - 2 * k)).sum()
                 })
                 .collect(),
             log_normaliser: 2.5 * TAU.ln(),
         },
         Law {
             name: "two hills",
-            // A third of the mass at (-1, 0), the rest at (1, 1/2); both of variance 1/4.
+            // A third of the mass at (-2, 0), the rest at (2, 1); both of variance 1/4.
             energy: |x| {
                 let square = |a: f64, b: f64| (x[0] - a).powi(2) + (x[1] - b).powi(2);
-                -((-2.0 * square(-1.0, 0.0)).exp() + 2.0 * (-2.0 * square(1.0, 0.5)).exp()).ln()
+                -((-2.0 * square(-2.0, 0.0)).exp() + 2.0 * (-2.0 * square(2.0, 1.0)).exp()).ln()
             },
             start: vec![(-6.0, 6.0); 2],
-            mean: vec![1.0 / 3.0, 1.0 / 3.0],
-            covariance: vec![0.25 + 8.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0, 0.25 + 1.0 / 18.0],
+            mean: vec![2.0 / 3.0, 2.0 / 3.0],
+            covariance: vec![0.25 + 32.0 / 9.0, 8.0 / 9.0, 8.0 / 9.0, 0.25 + 2.0 / 9.0],
             log_normaliser: (3.0 * PI / 2.0).ln(),
         },
     ]
@@ -100,7 +100,7 @@ fn estimates_are_within_their_standard_errors() {
         let dim = law.mean.len();
         for seed in 0..4 {
             let (run, sample) =
-                sample(&config(seed, &law.start), &from_fn(dim, law.energy), &mut (), 4000).expect("a sample");
+                sample(config(seed, &law.start), &from_fn(dim, law.energy), &mut (), 4000).expect("a sample");
             assert!(sample.effective_sample_size() > 400.0, "{}: {}", law.name, sample.effective_sample_size());
             assert_eq!((sample.evaluations(), run.steps()), (4000, 100));
             check(&law, &sample, &format!("seed {seed}"));
@@ -120,7 +120,9 @@ fn single_precision_and_few_draws_will_do() {
     for law in laws().iter().filter(|law| law.name != "badly scaled") {
         let dim = law.mean.len();
         let energy = |x: &[f32]| (law.energy)(&x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) as f32;
-        let (_, sample) = sample(&config(1, &law.start), &from_fn(dim, energy), &mut (), 333).expect("a sample");
+        // Of 400 draws from the start 9 are expected within two standard deviations of the smaller hill; of 33 it could be none.
+        let draws = if law.name == "two hills" { 4000 } else { 333 };
+        let (_, sample) = sample(config(1, &law.start), &from_fn(dim, energy), &mut (), draws).expect("a sample");
         check(law, &sample, "f32");
     }
 }
@@ -197,17 +199,17 @@ fn draws_are_the_next_step_and_some_from_the_start() {
     let objective = from_fn(2, law.energy);
     let run = solve(&shorter, &objective, &mut ()).expect("a run");
     let next = solve(&longer, &objective, &mut ()).expect("a run");
-    let drawn = Proposal::new(&shorter, &run).expect("a proposal").draw(400);
-    let (of_the_swarm, of_the_start) = drawn.split_at(2 * 360);
+    let mut proposal = Proposal::new(&shorter, &run, 400).expect("a proposal");
+    let (of_the_swarm, of_the_start) = proposal.draw().split_at(2 * 60);
     for (drawn, next) in of_the_swarm.iter().zip(next.ensemble().rows().as_slice()) {
         assert!((drawn - next).abs() < 1e-9 * (1.0 + next.abs()), "{drawn} and {next}");
     }
     assert!(of_the_start.len() == 2 * 40 && of_the_start.iter().all(|x| x.abs() <= 3.0));
 }
 
-/// Four hills of which the swarm keeps one or two: without the draws from the start nobody would know of the others.
+/// Four hills of which the swarm keeps one or two: the others are found by draws from the start, and then drawn around.
 #[test]
-fn hills_that_the_swarm_has_left_show_in_the_errors() {
+fn hills_that_the_swarm_has_left_are_found_again() {
     let himmelblau = |x: &[f64]| (x[0] * x[0] + x[1] - 11.0).powi(2) + (x[0] + x[1] * x[1] - 7.0).powi(2);
     // By a sum over a fine grid.
     let width = 12.0 / 3000.0;
@@ -226,8 +228,8 @@ fn hills_that_the_swarm_has_left_show_in_the_errors() {
         log_normaliser: mass.ln(),
     };
     for seed in 0..4 {
-        let (_, sample) = sample(&config(seed, &law.start), &from_fn(2, himmelblau), &mut (), 40_000).expect("draws");
-        assert!(sample.effective_sample_size() < 4000.0, "{}", sample.effective_sample_size());
+        let (_, sample) = sample(config(seed, &law.start), &from_fn(2, himmelblau), &mut (), 10_000).expect("draws");
+        assert!(sample.effective_sample_size() > 500.0, "{}", sample.effective_sample_size());
         for k in 0..2 {
             let off = (sample.mean()[k] - law.mean[k]).abs() / sample.mean_errors()[k];
             assert!(off < ERRORS, "seed {seed}: mean {k} is {off:.1} errors off");
@@ -251,7 +253,7 @@ fn draws_do_not_depend_on_threads() {
 
 #[test]
 fn what_has_no_law_is_refused() {
-    let plain = sample(&CboConfig::default(), &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut (), 10);
+    let plain = sample(CboConfig::default(), &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut (), 10);
     assert!(matches!(plain, Err(SolveError::Config(ConfigError { field: "method", .. }))), "{plain:?}");
     let flat =
         CboConfig { init: InitialLaw::Points([1.0, 2.0].repeat(10)), particles: 10, ..config(0, &[(-1.0, 1.0); 2]) };
@@ -261,6 +263,10 @@ fn what_has_no_law_is_refused() {
     let config = config(0, &[(-1.0, 1.0)]);
     let plan = config.check(1).expect("a plan");
     let run = solve(&plan, &from_fn(1, |x: &[f64]| x[0] * x[0]), &mut ()).expect("a run");
-    let nowhere = Proposal::new(&plan, &run).expect("a proposal").weigh(vec![0.0; 3], vec![f64::NAN; 3]);
+    let mut proposal = Proposal::new(&plan, &run, 3).expect("a proposal");
+    assert_eq!(proposal.draw().len(), 3);
+    proposal.tell(&[f64::NAN; 3]);
+    assert!(proposal.draw().is_empty());
+    let nowhere = proposal.weigh();
     assert!(matches!(nowhere, Err(SolveError::NoFiniteEnergy { evaluated: 3, failed: 3, .. })), "{nowhere:?}");
 }

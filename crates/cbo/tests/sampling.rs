@@ -106,12 +106,12 @@ fn a_step_has_the_mean_and_the_covariance_of_the_formula() {
             let count = each as f64;
             let mean = [0, 1].map(|k| centre[k] + b * (place[k] - centre[k]));
             let offset = |row: &[f64], k: usize| row[k] - mean[k];
-            for k in 0..2 {
+            for (k, line) in covariance.iter().enumerate() {
                 let off = moved.chunks_exact(2).map(|row| offset(row, k)).sum::<f64>() / count;
-                let variance = (1.0 - b * b) * inflated * covariance[k][k];
+                let variance = (1.0 - b * b) * inflated * line[k];
                 assert!(off.abs() < 5.0 * (variance / count).sqrt(), "law {law}, mean {k} off by {off}");
-                for j in 0..2 {
-                    let expected = (1.0 - b * b) * inflated * covariance[k][j];
+                for (j, entry) in line.iter().enumerate() {
+                    let expected = (1.0 - b * b) * inflated * entry;
                     let products = || moved.chunks_exact(2).map(|row| offset(row, k) * offset(row, j));
                     let found = products().sum::<f64>() / count;
                     let spread = products().map(|p| (p - found).powi(2)).sum::<f64>() / count;
@@ -225,7 +225,7 @@ fn swarms_that_span_a_plane_stay_in_it() {
 fn the_default_settings_find_the_bottom_of_a_narrow_valley() {
     // Turned and badly scaled: what scaled coordinates cannot see.
     let valley = |x: &[f64]| (x[0] - 1.0 + x[1]).powi(2) + 1e6 * (x[0] - x[1]).powi(2) + x[2].powi(2);
-    let run = solve(&config(false), &from_fn(3, valley), &mut ()).expect("a run");
+    let run = solve(config(false), &from_fn(3, valley), &mut ()).expect("a run");
     assert!(run.best().value < 1e-15, "{:?}", run.best());
     assert_eq!(run.sigma(), 0.0);
 }
@@ -286,6 +286,6 @@ fn wrong_settings_are_refused_by_name() {
     }
     let fine = CboConfig { batch: Some(100), update: Update::Partial, ..config(false) };
     assert!(fine.check(2000).is_ok());
-    let refused = solve(&config(true), &Noisy, &mut ());
+    let refused = solve(config(true), &Noisy, &mut ());
     assert!(matches!(refused, Err(SolveError::Config(ConfigError { field: "method", .. }))), "{refused:?}");
 }

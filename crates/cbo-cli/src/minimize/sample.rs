@@ -93,7 +93,7 @@ pub fn draw<T: Scalar>(
 where
     Problem: Objective<T>,
 {
-    Proposal::new(&task.plan, report)?.sample(target, args.sample.count())
+    Proposal::new(&task.plan, report, args.sample.count())?.sample(target)
 }
 
 /// What the draws tell of the law, in the order of the JSON object.

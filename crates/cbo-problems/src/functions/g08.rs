@@ -45,8 +45,8 @@ impl Function for G08 {
 
     #[inline(always)]
     fn value<R: Real>(&self, x: &[R]) -> R {
-        let waves = (x[0] * TAU).sin().powi(3) * (x[1] * TAU).sin();
-        -waves / (x[0].powi(3) * (x[0] + x[1]))
+        // In this order nothing next to zero is too small for a number.
+        -((x[0] * TAU).sin() / x[0]).powi(3) * ((x[1] * TAU).sin() / (x[0] + x[1]))
     }
 
     #[inline(always)]

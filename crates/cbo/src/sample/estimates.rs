@@ -81,7 +81,7 @@ impl<T: Scalar> Sample<T> {
             });
         let Ok(()) = done;
         Some(Self {
-            chosen: equal_weights(&weights, start),
+            chosen: equal_weights(&weights, weights.len(), start),
             mean,
             mean_errors,
             covariance,
@@ -164,9 +164,8 @@ impl<T: Scalar> Sample<T> {
     }
 }
 
-/// As many numbers as there are weights, each weight's number as often as it says: those at `(start + i) / count` of the mass.
-fn equal_weights(weights: &[f64], start: f64) -> Vec<usize> {
-    let count = weights.len();
+/// This many numbers of weights, each as often as the weight says: those at `(start + i) / count` of the mass, in their order.
+pub(super) fn equal_weights(weights: &[f64], count: usize, start: f64) -> Vec<usize> {
     let mut chosen = Vec::with_capacity(count);
     let mut below = 0.0;
     for (number, weight) in weights.iter().enumerate() {
@@ -189,13 +188,13 @@ mod tests {
     fn draws_of_equal_weight_are_as_many_as_their_weight_says() {
         let weights = [0.5, 0.0, 0.3, 0.2, 0.0];
         for start in [0.01, 0.5, 0.99] {
-            let chosen = equal_weights(&weights, start);
+            let chosen = equal_weights(&weights, 5, start);
             assert_eq!(chosen.len(), 5);
             for (number, weight) in weights.iter().enumerate() {
                 let times = chosen.iter().filter(|c| **c == number).count() as f64;
                 assert!((times - 5.0 * weight).abs() < 1.0, "{number}: {times} times");
             }
         }
-        assert_eq!(equal_weights(&[1.0 / 3.0; 3], 1.0 - 1e-9), [0, 1, 2]);
+        assert_eq!(equal_weights(&[1.0 / 3.0; 3], 3, 1.0 - 1e-9), [0, 1, 2]);
     }
 }

@@ -6,9 +6,12 @@
 //! `exp(-E(x)) / q(x)`, where q is the density of their mixture. Whatever the swarm is like, weighted means then tend to those of the law.
 //!
 //! How soon they do depends on the swarm: what it never comes to is not missed. So one point in ten is drawn from the law of the first
-//! positions instead, and is part of the mixture: what that law reaches, and the swarm has left, then shows in large weights.
+//! positions instead, and the points are drawn in rounds: a round may draw around points of the rounds before it, chosen by their weights,
+//! if that would have served better. Hills that the swarm has left are found again so. All points count by the mixture of all laws that were
+//! drawn from, each by its share (adaptive multiple importance sampling: Cornuet, Marin, Mira and Robert, doi:10.1111/j.1467-9469.2011.00756.x).
 
 mod estimates;
+mod mixture;
 
 pub use estimates::Sample;
 
@@ -16,28 +19,32 @@ use crate::backend::{Crew, Scratch};
 use crate::bounds::BoundHandling;
 use crate::config::{ConfigError, Plan, Settings};
 use crate::initial::InitialLaw;
-use crate::matrix::linear::{multiply_lower, solve_lower};
-use crate::method::sampling::{Weighted, amplitudes, root};
 use crate::method::{Method, Sampling};
-use crate::noise::{Noise, Stream, scratch_len};
+use crate::noise::{Noise, Stream};
 use crate::objective::{Grouping, Objective, Rows};
 use crate::observer::Observer;
-use crate::pairs::{Crowd, Similarity, whole};
 use crate::report::{RunReport, SolveError};
 use crate::simd::Scalar;
 use crate::solve::solve;
-use std::convert::Infallible;
+use estimates::equal_weights;
+use mixture::Mixture;
 
 /// Draws where nobody says how many.
 pub const DEFAULT_DRAWS: usize = 4000;
 
-/// Particles from whose laws points are drawn, at most: the density of a point is a sum over all of them.
-const MOST_COMPONENTS: usize = 2048;
-
 /// One point in so many is drawn from the law of the first positions.
 const FROM_THE_START: usize = 10;
 
-/// Points that are weighed, or evaluated, together.
+/// Rounds in which points are drawn, if each has enough of them.
+const ROUNDS: usize = 4;
+
+/// Fewer points than this are too few for a round.
+const LEAST_IN_A_ROUND: usize = 100;
+
+/// The part of the draws below which their effective sample size is poor.
+const FEW: f64 = 0.05;
+
+/// Points that are evaluated together.
 const TOGETHER: usize = 64;
 
 /// Runs the method [`sampling`](crate::Method::Sampling) until its end, and then draws this many points from the law of density
@@ -63,7 +70,7 @@ pub fn sample<T: Scalar>(
     let plan = settings.plan(objective.dim())?;
     check(&plan)?;
     let run = solve(&plan, objective, observer)?;
-    let sample = Proposal::new(&plan, &run)?.sample(objective, draws)?;
+    let sample = Proposal::new(&plan, &run, draws)?.sample(objective)?;
     Ok((run, sample))
 }
 
@@ -77,94 +84,105 @@ fn check(plan: &Plan) -> Result<(), ConfigError> {
     Err(ConfigError { field: "method", value: method.to_string(), remedy })
 }
 
-/// The laws of the next positions of a swarm, from which points are drawn.
+/// What points are drawn from after a run: round by round, [`draw`](Self::draw) and [`tell`](Self::tell) until all are drawn.
 #[derive(Debug)]
 pub struct Proposal<T> {
     plan: Plan,
     step: u64,
-    centre: Vec<f64>,
-    /// L, by columns: a point x is `centre + L y`.
-    root: Vec<f64>,
-    /// The y of the means of all particles that are used, row by row.
-    means: Vec<f64>,
-    /// The standard deviation of every coordinate of y.
-    width: f64,
-    /// The law of the first positions.
-    start: InitialLaw,
+    /// Points that are to be drawn in all.
+    count: usize,
+    swarm: Mixture,
+    /// The law of the first positions, if it has a density.
+    start: Option<InitialLaw>,
+    from_the_start: usize,
+    /// The laws that were drawn from, with the number of points.
+    laws: Vec<(Mixture, usize)>,
+    points: Vec<T>,
+    energies: Vec<T>,
     crew: Crew<T>,
 }
 
 impl<T: Scalar> Proposal<T> {
-    /// The laws at the end of a run of this plan.
-    pub fn new(plan: &Plan, run: &RunReport<T>) -> Result<Self, SolveError> {
+    /// For so many points after a run of this plan.
+    pub fn new(plan: &Plan, run: &RunReport<T>, count: usize) -> Result<Self, SolveError> {
         check(plan)?;
-        let (config, dim, ensemble) = (plan.config(), plan.dim(), run.ensemble());
+        let (config, dim) = (plan.config(), plan.dim());
         let crew = Crew::new(config.threads, true, 0, || Scratch::new(1, 0, 1))?;
-        let centre: Vec<f64> = run.consensus().x.iter().map(|x| x.to_f64()).collect();
-        let method = Sampling { law: true };
-        let (mut covariance, mut room) = (vec![0.0; dim * dim], vec![0.0; method.room(ensemble.len(), dim)]);
-        let swarm = Weighted { rows: ensemble.rows(), energies: run.energies(), alpha: run.alpha() };
-        swarm.covariance(&centre, &crew, &mut room, &mut covariance);
-        root(dim, &mut covariance, &mut room);
-        if (0..dim).any(|k| covariance[k * dim + k] <= 0.0) {
-            return Err(SolveError::Degenerate { step: run.steps() });
-        }
-        let (keep, noise) = amplitudes(config.dt);
-        let used = ensemble.rows().iter().take(MOST_COMPONENTS);
-        let offset = |(x, c): (&T, &f64)| keep * (x.to_f64() - c);
-        let mut means: Vec<f64> = used.flat_map(|row| row.iter().zip(&centre).map(offset)).collect();
-        solve_lower(dim, &covariance, &mut means);
-        let width = noise * method.inflation(run.alpha());
         let start = config.init.with_density(dim);
-        Ok(Self { plan: plan.clone(), step: run.steps(), centre, root: covariance, means, width, start, crew })
-    }
-
-    /// How many of so many points are drawn from the swarm, and from how many of its particles.
-    fn shares(&self, count: usize) -> (usize, usize) {
-        let dim = self.plan.dim();
         // A law in a plane has no density.
-        let spread = (0..dim).all(|k| self.start.deviation(k, dim) > 0.0);
-        let of_the_swarm = if spread { count - count / FROM_THE_START } else { count };
-        (of_the_swarm, (self.means.len() / dim).min(of_the_swarm))
+        let spread = (0..dim).all(|k| start.deviation(k, dim) > 0.0);
+        Ok(Self {
+            plan: plan.clone(),
+            step: run.steps(),
+            count,
+            swarm: Mixture::of_swarm(plan, run, &crew)?,
+            start: spread.then_some(start),
+            from_the_start: 0,
+            laws: Vec::new(),
+            points: Vec::with_capacity(count * dim),
+            energies: Vec::with_capacity(count),
+            crew,
+        })
     }
 
-    /// This many points, one per row: most from the law of each particle in turn, which are the positions that the next step of the run
-    /// would have, and then those from the law of the first positions.
-    pub fn draw(&self, count: usize) -> Vec<T> {
+    /// How many points the next round has, if there is one.
+    fn next_round(&self) -> usize {
+        let rounds = (self.count / LEAST_IN_A_ROUND).clamp(1, ROUNDS);
+        let left = self.count - self.energies.len();
+        left.div_ceil(rounds.saturating_sub(self.laws.len()).max(1))
+    }
+
+    /// The points of the next round, one per row, for [`tell`](Self::tell); none when all are drawn. Those of the first round are the positions
+    /// that the next step of the run would have, and then those from the law of the first positions.
+    pub fn draw(&mut self) -> &[T] {
         let (dim, seed) = (self.plan.dim(), self.plan.config().seed);
-        let noise = Noise::new(seed, Stream::Diffusion, self.step);
-        let (of_the_swarm, components) = self.shares(count);
-        let mut normals = vec![0.0; scratch_len(1, dim)];
-        let (mut place, mut moved) = (vec![0.0; dim], vec![0.0; dim]);
-        let mut points = Vec::with_capacity(count * dim);
-        for point in 0..of_the_swarm {
-            noise.fill_normals(point as u32, 1, dim, &mut normals);
-            let mean = &self.means[point % components * dim..][..dim];
-            for ((y, mean), xi) in place.iter_mut().zip(mean).zip(&normals) {
-                *y = mean + self.width * xi;
-            }
-            multiply_lower(dim, &self.root, &place, &mut moved);
-            points.extend(moved.iter().zip(&self.centre).map(|(x, c)| T::from_f64(c + x)));
+        let (told, round) = (self.energies.len(), self.laws.len() as u64);
+        let size = self.next_round();
+        if size == 0 || self.points.len() > told * dim {
+            return &self.points[told * dim..];
         }
-        points.resize(count * dim, T::default());
-        self.start.draw_again(seed, self.step + 1, dim, &mut points[of_the_swarm * dim..]);
-        points
+        let (law, noise) = match round {
+            0 => (self.swarm.clone(), Noise::new(seed, Stream::Diffusion, self.step)),
+            _ => (self.better_law(size), Noise::new(seed, Stream::Resampling, self.step + 1 + round)),
+        };
+        if let Some(start) = self.start.as_ref().filter(|_| round == 0) {
+            self.from_the_start = (self.count / FROM_THE_START).min(size / 2);
+            law.draw(noise, size - self.from_the_start, &mut self.points);
+            let first = self.points.len();
+            self.points.resize(size * dim, T::default());
+            start.draw_again(seed, self.step + 1, dim, &mut self.points[first..]);
+        } else {
+            law.draw(noise, size, &mut self.points);
+        }
+        self.laws.push((law, size - if round == 0 { self.from_the_start } else { 0 }));
+        &self.points[told * dim..]
     }
 
-    /// Draws this many points and evaluates those inside the bounds.
-    pub fn sample(&self, objective: &impl Objective<T>, count: usize) -> Result<Sample<T>, SolveError> {
+    /// Tells the energies of the points that were drawn last. Points outside the bounds need none.
+    pub fn tell(&mut self, energies: &[T]) {
+        self.energies.extend_from_slice(energies);
+        assert_eq!(self.points.len(), self.energies.len() * self.plan.dim(), "energies for points");
+    }
+
+    /// Draws all points and evaluates those inside the bounds.
+    pub fn sample(mut self, objective: &impl Objective<T>) -> Result<Sample<T>, SolveError> {
         let dim = self.plan.dim();
-        let points = self.draw(count);
-        let inside: Vec<bool> = points.chunks_exact(dim).map(|x| self.is_inside(x)).collect();
-        let rows = points.chunks_exact(dim).zip(&inside).filter(|(_, inside)| **inside);
-        let mut asked: Vec<T> = rows.flat_map(|(row, _)| row.iter().copied()).collect();
-        let mut found = vec![T::default(); asked.len() / dim];
-        self.evaluate(objective, &mut asked, &mut found)
-            .map_err(|source| SolveError::Evaluation { step: self.step, source })?;
-        let mut found = found.into_iter();
-        let nothing = T::from_f64(f64::INFINITY);
-        let energies = inside.iter().map(|inside| if *inside { found.next().unwrap_or(nothing) } else { nothing });
-        self.weigh(points, energies.collect())
+        loop {
+            let points = self.draw().to_vec();
+            if points.is_empty() {
+                return self.weigh();
+            }
+            let inside: Vec<bool> = points.chunks_exact(dim).map(|x| self.is_inside(x)).collect();
+            let rows = points.chunks_exact(dim).zip(&inside).filter(|(_, inside)| **inside);
+            let mut asked: Vec<T> = rows.flat_map(|(row, _)| row.iter().copied()).collect();
+            let mut found = vec![T::default(); asked.len() / dim];
+            self.evaluate(objective, &mut asked, &mut found)
+                .map_err(|source| SolveError::Evaluation { step: self.step, source })?;
+            let mut found = found.into_iter();
+            let nothing = T::from_f64(f64::INFINITY);
+            let energies = inside.iter().map(|inside| if *inside { found.next().unwrap_or(nothing) } else { nothing });
+            self.tell(&energies.collect::<Vec<_>>());
+        }
     }
 
     fn evaluate(
@@ -193,66 +211,95 @@ impl<T: Scalar> Proposal<T> {
         x.iter().zip(bounds).all(|(x, (low, high))| (*low..=*high).contains(&x.to_f64()))
     }
 
-    /// What the [drawn](Self::draw) points tell of the law, given their energies; points outside the bounds need none. Fails if none of them
-    /// has a finite one.
-    pub fn weigh(&self, points: Vec<T>, energies: Vec<T>) -> Result<Sample<T>, SolveError> {
+    /// What the points tell of the law, once their energies are told. Fails if none of them has a finite one.
+    pub fn weigh(self) -> Result<Sample<T>, SolveError> {
         let dim = self.plan.dim();
-        let count = energies.len();
-        assert_eq!(points.len(), count * dim, "energies for points");
-        let rows = points.chunks_exact(dim).zip(&energies);
-        let mut logs: Vec<f64> = rows
-            .map(|(x, energy)| {
-                let energy = energy.to_f64();
-                if energy.is_finite() && self.is_inside(x) { -energy } else { f64::NEG_INFINITY }
-            })
-            .collect();
-        self.subtract_densities(&points, &mut logs);
-        let failed = energies.iter().filter(|e| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY).count() as u64;
-        let evaluated = points.chunks_exact(dim).filter(|x| self.is_inside(x)).count() as u64;
+        let logs = self.log_weights();
+        let failed =
+            self.energies.iter().filter(|e| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY).count() as u64;
+        let evaluated = self.points.chunks_exact(dim).filter(|x| self.is_inside(x)).count() as u64;
         let noise = Noise::new(self.plan.config().seed, Stream::Resampling, self.step + 1);
         let [start, ..] = noise.uniforms(0, 0);
-        Sample::new(points, energies, &logs, start, (evaluated, failed), &self.crew).ok_or(SolveError::NoFiniteEnergy {
-            step: self.step,
-            evaluated,
-            failed,
-            infeasible: evaluated - failed,
-        })
+        let nothing = SolveError::NoFiniteEnergy { step: self.step, evaluated, failed, infeasible: evaluated - failed };
+        Sample::new(self.points, self.energies, &logs, start, (evaluated, failed), &self.crew).ok_or(nothing)
     }
 
-    /// Subtracts the logarithms of the density from which each point was drawn.
-    fn subtract_densities(&self, points: &[T], logs: &mut [f64]) {
-        let (dim, count) = (self.plan.dim(), logs.len());
-        let (of_the_swarm, components) = self.shares(count);
-        let size = whole(components);
-        let (mut heights, mut columns) = (vec![f64::NEG_INFINITY; size], vec![0.0; dim * size]);
-        for (i, mean) in self.means.chunks_exact(dim).take(components).enumerate() {
-            let times = of_the_swarm / components + usize::from(i < of_the_swarm % components);
-            heights[i] = libm::log(times as f64 / count as f64);
-            mean.iter().enumerate().for_each(|(k, y)| columns[k * size + i] = *y);
-        }
-        let factors = vec![1.0 / (self.width * self.width); dim];
-        let similarity = Similarity::Gaussian;
-        let crowd = Crowd { columns: &columns, heights: &heights, factors: &factors, similarity };
-        let share = libm::log((count - of_the_swarm) as f64 / count as f64);
-        let volume: f64 = (0..dim).map(|k| libm::log(self.root[k * dim + k])).sum();
-        let norm = volume + dim as f64 * libm::log(self.width * std::f64::consts::TAU.sqrt());
-        let offset = |(x, c): (&T, &f64)| x.to_f64() - c;
-        let mut places: Vec<f64> =
-            points.chunks_exact(dim).flat_map(|x| x.iter().zip(&self.centre).map(offset)).collect();
-        let done: Result<(), Infallible> =
-            self.crew.pieces(true, (logs, TOGETHER), (&mut places, TOGETHER * dim), |piece, logs, places| {
-                solve_lower(dim, &self.root, places);
-                let from = piece * TOGETHER * dim;
-                let others = places.chunks_exact(dim).zip(points[from..].chunks_exact(dim));
-                for (log, (place, point)) in logs.iter_mut().zip(others) {
-                    let seen = crowd.seen_from(place, &mut []);
-                    let swarm = seen.shift + libm::log(seen.mass) - norm;
-                    let start = share + self.start.log_density(point);
-                    let (more, less) = if start > swarm { (start, swarm) } else { (swarm, start) };
-                    *log -= more + libm::log1p(libm::exp(less - more));
-                }
-                Ok(())
-            });
-        let Ok(()) = done;
+    /// The logarithms of the law's density, up to a constant, at the points that were told.
+    fn log_law(&self) -> Vec<f64> {
+        let rows = self.points.chunks_exact(self.plan.dim()).zip(&self.energies);
+        rows.map(|(x, energy)| {
+            let energy = energy.to_f64();
+            if energy.is_finite() && self.is_inside(x) { -energy } else { f64::NEG_INFINITY }
+        })
+        .collect()
     }
+
+    /// The logarithms of the weights of the points that were told.
+    fn log_weights(&self) -> Vec<f64> {
+        let (dim, count) = (self.plan.dim(), self.energies.len());
+        let points = &self.points[..count * dim];
+        let share = |drawn: usize| libm::log(drawn as f64 / count as f64);
+        let mut densities = match &self.start {
+            Some(start) => {
+                points.chunks_exact(dim).map(|x| share(self.from_the_start) + start.log_density(x)).collect()
+            }
+            None => vec![f64::NEG_INFINITY; count],
+        };
+        for (law, drawn) in self.laws.iter().filter(|(_, drawn)| *drawn > 0) {
+            let logs = law.log_densities(*drawn, points, &self.crew);
+            let share = share(*drawn);
+            densities.iter_mut().zip(logs).for_each(|(density, log)| *density = log_sum(*density, share + log));
+        }
+        self.log_law().iter().zip(densities).map(|(law, density)| law - density).collect()
+    }
+
+    /// The law to draw the next points from: around those that were drawn, if half of them say of the other half that this would have served
+    /// better than the swarm.
+    fn better_law(&self, size: usize) -> Mixture {
+        let weights = normalised(&self.log_weights());
+        let halves = [0, 1].map(|odd| {
+            let half = weights.iter().enumerate().map(|(i, weight)| if i % 2 == odd { *weight } else { 0.0 });
+            let half: Vec<f64> = half.collect();
+            let mass: f64 = half.iter().sum();
+            half.into_iter().map(|weight| weight / mass).collect::<Vec<f64>>()
+        });
+        let noise = Noise::new(self.plan.config().seed, Stream::Resampling, self.step + 1 + self.laws.len() as u64);
+        let [start, ..] = noise.uniforms(u32::MAX, 0);
+        let around = |weights: &[f64]| Mixture::around(&self.points, weights, size, start);
+        let (Some(tried), Some(all)) = (around(&halves[0]), around(&weights)) else { return self.swarm.clone() };
+        let size_now = 1.0 / weights.iter().map(|weight| weight * weight).sum::<f64>();
+        // Then most of what either half knows of the law, the other does not.
+        let is_poor = size_now < FEW * weights.len() as f64;
+        let is_better = || self.log_waste(&tried, size, &halves[1]) < self.log_waste(&self.swarm, size, &halves[1]);
+        if is_poor || is_better() { all } else { self.swarm.clone() }
+    }
+
+    /// The logarithm, up to a constant, of how many draws from `proposed` one draw from the law is worth: the mean, under the law, of its
+    /// density over theirs, to which a tenth of the law of the first positions belongs as well.
+    fn log_waste(&self, proposed: &Mixture, size: usize, weights: &[f64]) -> f64 {
+        let densities = proposed.log_densities(size, &self.points, &self.crew);
+        let rows = self.points.chunks_exact(self.plan.dim());
+        let all = self.log_law().into_iter().zip(densities).zip(weights).zip(rows);
+        let counted = all.filter(|((_, weight), _)| **weight > 0.0);
+        counted.fold(f64::NEG_INFINITY, |waste, (((law, density), weight), x)| {
+            let start = self.start.as_ref().map_or(f64::NEG_INFINITY, |start| start.log_density(x));
+            let density = log_sum(density, start - libm::log(FROM_THE_START as f64));
+            log_sum(waste, libm::log(*weight) + law - density)
+        })
+    }
+}
+
+/// Weights that sum up to 1, from their logarithms; zeros if none of them is finite.
+fn normalised(logs: &[f64]) -> Vec<f64> {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights = logs.iter().map(|log| if top.is_finite() { libm::exp(log - top) } else { 0.0 });
+    let weights: Vec<f64> = weights.collect();
+    let mass: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| if mass > 0.0 { weight / mass } else { 0.0 }).collect()
+}
+
+/// log(exp(a) + exp(b)).
+fn log_sum(a: f64, b: f64) -> f64 {
+    let (more, less) = if a > b { (a, b) } else { (b, a) };
+    if less == f64::NEG_INFINITY { more } else { more + libm::log1p(libm::exp(less - more)) }
 }
