@@ -156,8 +156,7 @@ fn the_leading_eigenvector() {
     let norm = dot(&raw, &raw).sqrt();
     let u: Vec<f64> = raw.iter().map(|x| x / norm).collect();
     let quotient = |x: &[f64]| dot(x, x) - 2.0 * dot(x, &u).powi(2);
-    let run =
-        solve(&CboConfig::of(Method::Sphere(Sphere::default())), &from_fn(dim, quotient), &mut ()).expect("a run");
+    let run = solve(CboConfig::of(Method::Sphere(Sphere::default())), &from_fn(dim, quotient), &mut ()).expect("a run");
     assert!((run.best().value + 1.0).abs() < 1e-6 && dot(&run.best().x, &u).abs() > 1.0 - 1e-6, "{:?}", run.best());
 }
 
@@ -174,7 +173,7 @@ fn phase_retrieval() {
     let misfit = |x: &[f64]| {
         vectors().map(|a| (dot(a, x).powi(2) - dot(a, &signal).powi(2)).powi(2)).sum::<f64>() / measurements as f64
     };
-    let run = solve(&CboConfig::of(Method::Sphere(Sphere::default())), &from_fn(dim, misfit), &mut ()).expect("a run");
+    let run = solve(CboConfig::of(Method::Sphere(Sphere::default())), &from_fn(dim, misfit), &mut ()).expect("a run");
     assert!(dot(&run.best().x, &signal).abs() > 0.9999, "{:?}", run.best());
 }
 

@@ -270,9 +270,8 @@ impl Method {
 
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
-        match self {
-            Self::Memory(memory) => memory.remember(block),
-            _ => (),
+        if let Self::Memory(memory) = self {
+            memory.remember(block);
         }
     }
 

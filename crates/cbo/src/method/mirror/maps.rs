@@ -9,8 +9,8 @@ const MARGIN: f64 = 0.01;
 
 impl Mirror {
     /// Makes a point the dual of the nearest one, more or less, that lies well inside the set.
-    pub(super) fn to_dual(&self, bounds: &[(f64, f64)], point: &mut [f64]) {
-        match *self {
+    pub(super) fn to_dual(self, bounds: &[(f64, f64)], point: &mut [f64]) {
+        match self {
             Self::Box => {
                 for (x, (low, high)) in point.iter_mut().zip(bounds) {
                     let share = ((*x - low) / (high - low)).clamp(MARGIN, 1.0 - MARGIN);
