@@ -20,7 +20,10 @@ class Options(TypedDict, total=False):
     """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
     particles that remember their best points; ``"hopping[:NAME=VALUE,...]"``, particles drawn around a centre that
     hops; ``"polarised[:NAME=VALUE,...]"``, which finds several minimisers; ``"sampling"``, whose particles agree on a
-    covariance too. If it is left out: auto, or cbo where a setting of its dynamics is given."""
+    covariance too; ``"jumps[:NAME=VALUE,...]"``, which sends some particles far; ``"adam[:NAME=VALUE,...]"``, with
+    moments of the distance; ``"mirror[:map=MAP,...]"``, which keeps to a box, a simplex, a ball or to sparse points;
+    ``"sphere[:radius=R]"`` and ``"hypersurface[:surface=SURFACE,...]"``, which keep to a sphere, a torus or to
+    orthonormal columns. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float

@@ -111,7 +111,7 @@ const WORDS: &[(&[&str], &str, &str)] = &[
         "command",
         "cbo minimises: let your program (--command) print the negative of its value",
     ),
-    (&["method", "solver", "algorithm", "optimizer"], "method", "--method auto|cbo|memory is the method"),
+    (&["method", "solver", "algorithm", "optimizer"], "method", "--method auto|cbo|memory|... is the method"),
     (
         &["disp", "verbose", "verbosity", "callback", "print"],
         "quiet",

@@ -75,7 +75,10 @@ pub struct RunOptions {
     /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
     /// points (drift, noise, beta, kappa, theta, gradient); hopping[:NAME=VALUE,...] draws them around a centre that hops (momentum, rate,
     /// cosine, antithetic, weights, start); polarised[:NAME=VALUE,...] finds several minimisers (kappa, kernel); sampling[:law=true] agrees
-    /// on a covariance too [default: auto, or cbo where a setting of its dynamics is given]
+    /// on a covariance too; jumps[:NAME=VALUE,...] sends some particles far (rate, size); adam[:NAME=VALUE,...] has moments of the distance
+    /// (beta1, beta2, epsilon); mirror[:map=MAP,...] keeps to a box, a simplex, a ball or to sparse points; sphere[:radius=R] and
+    /// hypersurface[:surface=SURFACE,...] keep to a sphere, a torus or to orthonormal columns [default: auto, or cbo where a setting of its
+    /// dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
     /// Method auto: only polishes the start, without restarts elsewhere

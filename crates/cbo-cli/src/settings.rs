@@ -45,6 +45,7 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
         freeze,
         bounds,
         bound_handling,
+        surface: _, // a function, which has no text
         epoch_steps,
         reduction,
         steps,

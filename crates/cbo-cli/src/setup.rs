@@ -8,7 +8,7 @@ use crate::points::{self, PointsError};
 use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
 use crate::waits;
-use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Plan};
+use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Method, Mirror, Plan};
 use cbo_problems::{Constraint, Problem, ProblemBuilder, ProblemError, Shift};
 use std::path::Path;
 use std::sync::Arc;
@@ -152,11 +152,14 @@ impl Setup {
     ) -> Result<Self, CliError> {
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
-        let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
+        let confined = (built.confined() && options.bound_handling != Some(BoundHandling::None))
+            || config.method == Method::Mirror(Mirror::Box);
         config.bounds = given.unwrap_or_else(|| confined.then(|| built.domain().to_vec()));
         config.init = match (points, &options.init) {
             (Some(points), _) => InitialLaw::Points(points),
             (None, Some(InitSpec::Law(law))) => law.clone(),
+            // A law that belongs to the method.
+            _ if config.init != CboConfig::default().init => config.init,
             _ => InitialLaw::uniform(config.bounds.as_deref().unwrap_or(built.domain())),
         };
         let freeze_at_minimiser = options.freeze == Some(FreezeSpec::Minimiser);

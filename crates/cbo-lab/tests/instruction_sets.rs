@@ -4,8 +4,8 @@
 
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Polarised, Reduction, Sampling,
-    Scalar, Scheme, Sigma, Update, solve,
+    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
+    Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
 };
 use cbo_lab::baselines;
 use cbo_lab::training::{Settings, train};
@@ -85,6 +85,7 @@ fn print_fingerprints() {
     }
     hop(print);
     sample_laws(print);
+    others(print);
     train_networks(print);
     search_with_baselines(print);
 }
@@ -103,6 +104,47 @@ fn sample_laws(print: impl Fn(&dyn Debug, Fingerprint)) {
             };
             print(&("f64", dim, law), run::<f64>(&config, &problem));
             print(&("f32", dim, law), run::<f32>(&config, &problem));
+        }
+    }
+}
+
+/// The other methods, in all dimensions up to 40.
+fn others(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        let problem = Problem::builder("rastrigin").dim(dim).shift(Shift::Random(3)).build().expect("a problem");
+        let bounds = Some(problem.domain().to_vec());
+        let methods = [
+            (Method::Jumps(Jumps { rate: 5.0, size: 0.5 }), None),
+            (Method::Adam(Adam::default()), bounds.clone()),
+            (Method::Mirror(Mirror::Box), bounds),
+            (Method::Mirror(Mirror::Simplex { temperature: 0.5 }), None),
+            (Method::Mirror(Mirror::Ball { radius: 2.0, centre: 0.5 }), None),
+            (Method::Mirror(Mirror::Sparse { threshold: 0.5 }), None),
+            (Method::Sphere(Sphere { radius: 2.0 }), None),
+            (
+                Method::Hypersurface(Hypersurface::Stiefel { columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 } }),
+                None,
+            ),
+        ];
+        for (method, bounds) in methods {
+            for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+                if diffusion == Diffusion::Isotropic && matches!(method, Method::Adam(_)) {
+                    continue; // it has noise of its own
+                }
+                let config = CboConfig {
+                    particles: 67,
+                    alpha: Alpha::Constant(30.0),
+                    sigma: Sigma::Constant(0.6),
+                    dt: 0.05,
+                    steps: Some(9),
+                    bounds: bounds.clone(),
+                    diffusion,
+                    seed: dim as u64,
+                    ..CboConfig::of(method)
+                };
+                print(&("f64", dim, method, diffusion), run::<f64>(&config, &problem));
+                print(&("f32", dim, method, diffusion), run::<f32>(&config, &problem));
+            }
         }
     }
 }
@@ -210,8 +252,8 @@ fn whole_runs_have_the_same_bits_on_every_instruction_set() {
     let mut found: Vec<_> = begun.collect::<Vec<_>>().into_iter().map(|(set, all)| (set, all.join())).collect();
     let (last, portable) = found.pop().expect("the portable set");
     let portable = portable.expect("its fingerprints");
-    let (swarms, hops, laws, networks) = (40 * 2 * 2 * 3 * 4 * 2, 40 * 2 * 2, 40 * 2 * 2, 9);
-    let all = swarms + hops + laws + networks + SEARCHED * baselines::ALL.len();
+    let (swarms, hops, laws, others, networks) = (40 * 2 * 2 * 3 * 4 * 2, 40 * 2 * 2, 40 * 2 * 2, 40 * 15 * 2, 9);
+    let all = swarms + hops + laws + others + networks + SEARCHED * baselines::ALL.len();
     assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, all));
     for (set, found) in found {
         let found = found.expect("fingerprints");

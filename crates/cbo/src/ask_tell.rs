@@ -216,7 +216,7 @@ impl<T: Scalar> AskTell<T> {
 
     /// The consensus point of the last step told.
     pub fn consensus(&self) -> Vec<T> {
-        self.run.agreed().consensus.iter().map(|&x| T::from_f64(x)).collect()
+        self.run.landed()
     }
 
     /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too

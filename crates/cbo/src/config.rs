@@ -6,7 +6,7 @@ pub use plan::{Plan, Settings};
 
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
-use crate::method::{Diffusion, Method, Scheme};
+use crate::method::{Diffusion, Hypersurface, Method, Scheme, Surface};
 use crate::numbers::plain;
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
 use crate::simd;
@@ -66,6 +66,8 @@ pub struct CboConfig {
     pub bounds: Option<Vec<(f64, f64)>>,
     /// What happens at the bounds.
     pub bound_handling: BoundHandling,
+    /// The surface of method [`hypersurface`](crate::Hypersurface::Level) whose name is `level`.
+    pub surface: Option<Surface>,
     /// Steps in an epoch; one round of particle batches if `None`.
     pub epoch_steps: Option<u64>,
     /// Shrinks the swarm with its variance, once an epoch.
@@ -128,6 +130,7 @@ impl Default for CboConfig {
             freeze: None,
             bounds: None,
             bound_handling: BoundHandling::Reflect,
+            surface: None,
             epoch_steps: None,
             reduction: None,
             steps: None,
@@ -358,6 +361,10 @@ impl CboConfig {
         if self.method.is_auto() {
             return Ok(()); // it checks its own
         }
+        if self.surface.is_some() && self.method != Method::Hypersurface(Hypersurface::Level) {
+            let remedy = format!("is for method hypersurface:surface=level, not {}", self.method);
+            return refuse("surface", "a function", remedy);
+        }
         let Some((field, value)) = self.changed().find(|(field, _)| !self.method.has(field)) else { return Ok(()) };
         let others: Vec<&str> = Method::all().filter(|method| method.has(field)).map(|method| method.name()).collect();
         let have = if others.len() == 1 { "has" } else { "have" };
@@ -504,17 +511,20 @@ impl CboConfig {
 
     /// The factor by which one step multiplies the mean square distance to a frozen consensus point,
     /// `(1 - lambda dt)^2 + k sigma^2 dt` (Euler-Maruyama) or `(1 - lambda dt)^2 (1 + k sigma^2 dt)` (drift-first) with k = 1
-    /// (anisotropic) or d (isotropic), at the largest sigma. Below 1 the dynamics is mean-square stable.
+    /// (anisotropic) or d (isotropic), at the largest sigma. Below 1 the dynamics is mean-square stable. [Jumps](crate::Jumps) add
+    /// `rate size^2` to `sigma^2`.
     pub fn mean_square_factor(&self, dim: usize) -> f64 {
         let square = (1.0 - self.lambda * self.dt).powi(2);
-        let noise = self.diffusion.moment_factor(dim) * self.sigma.largest().powi(2) * self.dt;
+        let variance = self.sigma.largest().powi(2) + self.method.jump_variance();
+        let noise = self.diffusion.moment_factor(dim) * variance * self.dt;
         match self.scheme {
             Scheme::EulerMaruyama => square + noise,
             Scheme::DriftFirst => square * (1.0 + noise),
         }
     }
 
-    /// The sigma below which the dynamics is mean-square stable; `None` if the drift alone is not (lambda dt >= 2).
+    /// The sigma below which the dynamics is mean-square stable; `None` if without noise it is not: if lambda dt >= 2, or if
+    /// [jumps](crate::Jumps) are too strong.
     pub fn largest_stable_sigma(&self, dim: usize) -> Option<f64> {
         let square = (1.0 - self.lambda * self.dt).powi(2);
         let k = self.diffusion.moment_factor(dim);
@@ -522,7 +532,8 @@ impl CboConfig {
             Scheme::EulerMaruyama => 1.0 - square,
             Scheme::DriftFirst => 1.0 / square - 1.0,
         };
-        (noise > 0.0).then(|| (noise / (k * self.dt)).sqrt())
+        let variance = noise / (k * self.dt) - self.method.jump_variance();
+        (variance > 0.0).then(|| variance.sqrt())
     }
 }
 

@@ -67,7 +67,10 @@ pub use consensus::{Partial, alpha_for_sample_size};
 pub use constraint::Constrained;
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
-pub use method::{Diffusion, Hopping, HoppingStart, HoppingWeights, Memory, Method, Polarised, Sampling, Scheme};
+pub use method::{
+    Adam, Diffusion, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method, Mirror,
+    Polarised, Sampling, Scheme, Sphere, Surface,
+};
 pub use minimisers::Minimiser;
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};

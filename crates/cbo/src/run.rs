@@ -275,7 +275,7 @@ impl<T: Scalar> Run<T> {
         {
             return midway.ledger.best.x.clone();
         }
-        self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
+        self.landed()
     }
 
     fn weighing(&self) -> Weighing {

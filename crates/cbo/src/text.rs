@@ -1,6 +1,9 @@
 //! The texts of settings: the same words on the command line, in TOML files and in Python. What is written is read as the same.
 
 mod hopping;
+mod named;
+
+pub(crate) use named::{named, number_of, unusual};
 
 use crate::auto::Auto;
 use crate::bounds::BoundHandling;
@@ -23,7 +26,7 @@ impl From<TextError> for String {
     }
 }
 
-fn refuse<T>(sentence: impl Into<String>) -> Result<T, TextError> {
+pub(crate) fn refuse<T>(sentence: impl Into<String>) -> Result<T, TextError> {
     Err(TextError(sentence.into()))
 }
 
@@ -262,7 +265,19 @@ impl Display for InitialLaw {
 
 impl Method {
     /// The names of the methods.
-    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory", "hopping", "polarised", "sampling"];
+    pub const NAMES: &'static [&'static str] = &[
+        "auto",
+        "cbo",
+        "memory",
+        "hopping",
+        "polarised",
+        "sampling",
+        "jumps",
+        "adam",
+        "mirror",
+        "sphere",
+        "hypersurface",
+    ];
 
     /// Every method, with its own default settings.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -273,6 +288,11 @@ impl Method {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Cbo => "cbo",
+            Self::Jumps(_) => "jumps",
+            Self::Adam(_) => "adam",
+            Self::Mirror(_) => "mirror",
+            Self::Sphere(_) => "sphere",
+            Self::Hypersurface(_) => "hypersurface",
             Self::Memory(_) => "memory",
             Self::Hopping(_) => "hopping",
             Self::Polarised(_) => "polarised",
@@ -299,6 +319,11 @@ impl FromStr for Method {
             "cbo" => {
                 refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
             }
+            "jumps" => settings.parse().map(Self::Jumps),
+            "adam" => settings.parse().map(Self::Adam),
+            "mirror" => settings.parse().map(Self::Mirror),
+            "sphere" => settings.parse().map(Self::Sphere),
+            "hypersurface" => settings.parse().map(Self::Hypersurface),
             "memory" => settings.parse().map(Self::Memory),
             "hopping" => settings.parse().map(Self::Hopping),
             "polarised" => settings.parse().map(Self::Polarised),
@@ -313,6 +338,11 @@ impl Display for Method {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let settings = match self {
             Self::Cbo => String::new(),
+            Self::Jumps(jumps) => jumps.to_string(),
+            Self::Adam(adam) => adam.to_string(),
+            Self::Mirror(mirror) => mirror.to_string(),
+            Self::Sphere(sphere) => sphere.to_string(),
+            Self::Hypersurface(surface) => surface.to_string(),
             Self::Memory(memory) => memory.to_string(),
             Self::Hopping(hopping) => hopping.to_string(),
             Self::Polarised(polarised) => polarised.to_string(),
@@ -495,6 +525,15 @@ mod tests {
             "cbo",
             "auto",
             "auto:local=true",
+            "adam",
+            "adam:beta1=0.5,epsilon=0.001",
+            "hypersurface",
+            "hypersurface:radius=2.0",
+            "hypersurface:surface=torus",
+            "hypersurface:surface=torus,major=3.0,minor=0.25",
+            "hypersurface:surface=stiefel,columns=2",
+            "jumps",
+            "jumps:rate=0.5,size=4.0",
             "memory",
             "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1",
             "memory:noise=0.0",
@@ -503,6 +542,12 @@ mod tests {
             "polarised:kappa=0.25,kernel=inverse-quadratic",
             "sampling",
             "sampling:law=true",
+            "mirror",
+            "mirror:map=simplex",
+            "mirror:map=ball,radius=2.0,centre=-1.0",
+            "mirror:map=sparse,threshold=0.1",
+            "sphere",
+            "sphere:radius=3.0",
         ]);
         both::<Diffusion>(&["anisotropic", "isotropic"]);
         both::<Scheme>(&["euler-maruyama", "drift-first"]);
@@ -522,6 +567,17 @@ mod tests {
         assert_eq!("auto: local=false".parse(), Ok(Method::Auto(Auto::default())));
         assert!(message("cbo:drift=1").contains("no settings of its own"));
         assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
+        assert_eq!(
+            message("mirror:map=cube"),
+            "`cube` is not a map of mirror; it is one of box, simplex, ball, sparse"
+        );
+        assert_eq!(message("mirror:map=ball,threshold=1"), "`threshold` is not a setting of the map ball");
+        assert_eq!(
+            message("hypersurface:surface=plane"),
+            "`plane` is not a surface; it is one of sphere, torus, stiefel"
+        );
+        assert_eq!(message("hypersurface:minor=1"), "`minor` is not a setting of the surface sphere");
+        assert!(message("hypersurface:surface=stiefel,columns=1.5").contains("columns: `1.5` is not a whole number"));
         assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");
         assert_eq!(message("sampling:law=1"), "law is true or false, not `1`");
         assert_eq!(message("sampling:target=law"), "`target` is not a setting of sampling; it has law");

@@ -1,8 +1,8 @@
 //! No allocation in the loop, once the first steps have made room.
 
 use cbo::{
-    Alpha, CboConfig, Constrained, Diffusion, Grouping, Memory, Method, Polarised, Sampling, StepReport, Update,
-    from_fn, solve,
+    Adam, Alpha, CboConfig, Constrained, Diffusion, Grouping, Hypersurface, Jumps, Memory, Method, Mirror, Polarised,
+    Sampling, Sphere, StepReport, Surface, Update, from_fn, solve,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -59,6 +59,7 @@ fn allocations(config: &CboConfig, between: (u64, u64), grouping: Grouping) -> u
 #[test]
 fn steps_allocate_nothing() {
     let base = CboConfig { particles: 200, ..CboConfig::default() };
+    let level = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>() - 1.0;
     let smooth = Method::Memory(Memory { beta: 1.0, ..Memory::default() });
     let of = |method| CboConfig { particles: 200, ..CboConfig::of(method) };
     let variants = [
@@ -76,6 +77,12 @@ fn steps_allocate_nothing() {
         of(Method::Sampling(Sampling::default())),
         CboConfig { batch: Some(50), ..of(Method::Sampling(Sampling::default())) },
         of(Method::Sampling(Sampling { law: true })),
+        of(Method::Jumps(Jumps::default())),
+        CboConfig { batch: Some(50), ..of(Method::Adam(Adam::default())) },
+        of(Method::Mirror(Mirror::Simplex { temperature: 0.5 })),
+        of(Method::Sphere(Sphere::default())),
+        of(Method::Hypersurface(Hypersurface::Stiefel { columns: 1 })),
+        CboConfig { surface: Some(Surface::new(level)), ..of(Method::Hypersurface(Hypersurface::Level)) },
     ];
     for config in variants {
         for grouping in [Grouping::Blocks, Grouping::Single, Grouping::Together] {

@@ -66,9 +66,10 @@ impl<T: Scalar> Cpu<T> {
             SolveError::Memory { particles, bytes }
         };
         let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
-        let noises = config.method.noises();
+        let (noises, doubles) = (config.method.noises(), config.method.doubles(dim));
         let costly = grouping == Grouping::Single;
-        let crew = Crew::new(config.threads, costly, particles * dim, || Scratch::new(dim, block_rows(dim), noises))?;
+        let scratch = |rows| Scratch::new(dim, rows, noises).with_doubles(doubles);
+        let crew = Crew::new(config.threads, costly, particles * dim, || scratch(block_rows(dim)))?;
         let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
         config.init.draw(config.seed, dim, &mut positions);
         if let Some(walls) = &walls {
@@ -76,7 +77,7 @@ impl<T: Scalar> Cpu<T> {
         }
         let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
         let mut population = Population::new(positions, dim, batches, config.method.keeps()).ok_or_else(no_memory)?;
-        config.method.start(config, &mut population);
+        config.method.start(config, &mut population)?;
         population.gather();
         Ok(Self {
             plan: plan.clone(),
@@ -89,7 +90,7 @@ impl<T: Scalar> Cpu<T> {
             factor: Vec::new(),
             room: Buffer::try_new(room).ok_or_else(no_memory)?,
             ahead: None,
-            scratch: Scratch::new(dim, 0, noises),
+            scratch: scratch(0),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
             ranking: Ranking::with_room(if config.method.weighs_ranks() { batch } else { 0 }),
         })

@@ -3,17 +3,27 @@
 //! A method is a variant of [`Method`], chosen once with the settings. Its file answers the questions below for it; nothing else in
 //! the loop knows which method runs.
 
+mod adam;
 mod cbo;
 mod hopping;
+mod hypersurface;
+mod jumps;
 mod memory;
+mod mirror;
 mod polarised;
 pub(crate) mod sampling;
+mod sphere;
 mod truncated;
 
+pub use adam::Adam;
 pub use hopping::{Hopping, HoppingStart, HoppingWeights};
+pub use hypersurface::{Hypersurface, Level, Surface};
+pub use jumps::Jumps;
 pub use memory::Memory;
+pub use mirror::Mirror;
 pub use polarised::Polarised;
 pub use sampling::Sampling;
+pub use sphere::Sphere;
 
 use crate::auto::Auto;
 use crate::backend::{Ahead, Crew, Scratch};
@@ -30,6 +40,16 @@ pub enum Method {
     /// Consensus-based optimization, as in the paper.
     #[default]
     Cbo,
+    /// Besides noise, jumps.
+    Jumps(Jumps),
+    /// Steps by running means of the distance, as in Adam.
+    Adam(Adam),
+    /// A swarm in a dual space, which a map brings into a set.
+    Mirror(Mirror),
+    /// On a sphere.
+    Sphere(Sphere),
+    /// On a surface.
+    Hypersurface(Hypersurface),
     /// Particles that remember good points.
     Memory(Memory),
     /// A centre that hops, and particles drawn around it.
@@ -99,6 +119,11 @@ impl Method {
     pub(crate) fn check(&self, config: &CboConfig, dim: usize) -> Result<(), ConfigError> {
         match self {
             Self::Cbo => Ok(()),
+            Self::Jumps(jumps) => jumps.check(config.dt),
+            Self::Adam(adam) => adam.check(),
+            Self::Mirror(mirror) => mirror.check(config),
+            Self::Sphere(sphere) => sphere.check(config),
+            Self::Hypersurface(surface) => surface.check(config, dim),
             Self::Memory(memory) => memory.check(config),
             Self::Hopping(hopping) => hopping.check(config, dim),
             Self::Polarised(polarised) => polarised.check(config),
@@ -115,6 +140,11 @@ impl Method {
     /// The settings that suit it, where a user says nothing else: [`CboConfig::of`].
     pub(crate) fn suit(&self, config: &mut CboConfig) {
         match self {
+            Self::Jumps(_) => Jumps::suit(config),
+            Self::Adam(_) => Adam::suit(config),
+            Self::Mirror(mirror) => mirror.suit(config),
+            Self::Sphere(_) => Sphere::suit(config),
+            Self::Hypersurface(_) => Hypersurface::suit(config),
             Self::Cbo | Self::Memory(_) | Self::Auto(_) => (),
             Self::Hopping(_) => hopping::suit(config),
             Self::Polarised(polarised) => polarised.suit(config),
@@ -126,6 +156,11 @@ impl Method {
     pub(crate) fn has(&self, field: &str) -> bool {
         match self {
             Self::Cbo => true,
+            Self::Jumps(_) => !jumps::WITHOUT.contains(&field),
+            Self::Adam(_) => !adam::WITHOUT.contains(&field),
+            Self::Mirror(_) => !mirror::WITHOUT.contains(&field),
+            Self::Sphere(_) => !sphere::WITHOUT.contains(&field),
+            Self::Hypersurface(_) => !hypersurface::WITHOUT.contains(&field),
             Self::Memory(_) => !memory::WITHOUT.contains(&field),
             Self::Hopping(_) => !hopping::WITHOUT.contains(&field),
             Self::Polarised(_) => !polarised::WITHOUT.contains(&field),
@@ -137,21 +172,22 @@ impl Method {
     /// What it keeps of each particle besides the position.
     pub(crate) fn keeps(&self) -> Keeps {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Sampling(_) | Self::Auto(_) => Keeps::default(),
             Self::Memory(memory) => match (memory.remembers(), memory.has_gradient()) {
                 (false, false) => Keeps::default(),
                 (remembered, gradient) => Keeps { rows: 1 + usize::from(gradient), remembered },
             },
-            Self::Polarised(_) => Keeps { rows: 1, remembered: false },
+            Self::Adam(_) => Keeps { rows: 2, remembered: false },
+            Self::Mirror(_) | Self::Polarised(_) => Keeps { rows: 1, remembered: false },
+            _ => Keeps::default(),
         }
     }
 
     /// Numbers that it computes with when it looks at all particles of a step.
     pub(crate) fn room(&self, particles: usize, batch: usize, dim: usize) -> usize {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Hopping(_) | Self::Auto(_) => 0,
             Self::Polarised(polarised) => polarised.room(particles, batch, dim),
             Self::Sampling(sampling) => sampling.room(batch, dim),
+            _ => 0,
         }
     }
 
@@ -170,12 +206,25 @@ impl Method {
         self.remembers() || matches!(self, Self::Sampling(Sampling { law: true }))
     }
 
+    /// What jumps add to `sigma^2` in the mean square.
+    pub fn jump_variance(&self) -> f64 {
+        if let Self::Jumps(jumps) = self { jumps.variance() } else { 0.0 }
+    }
+
     /// Makes the initial positions what the method needs, and what it keeps beside them.
-    pub(crate) fn start<T: Scalar>(&self, config: &CboConfig, population: &mut Population<T>) {
+    pub(crate) fn start<T: Scalar>(
+        &self,
+        config: &CboConfig,
+        population: &mut Population<T>,
+    ) -> Result<(), ConfigError> {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => (),
+            Self::Mirror(mirror) => mirror.start(config, population),
+            Self::Sphere(sphere) => sphere.start(population),
+            Self::Hypersurface(surface) => surface.start(config, population)?,
             Self::Hopping(hopping) => hopping.start(config, population),
+            _ => (),
         }
+        Ok(())
     }
 
     /// Whether the swarm is smaller than `limit`, in the maximum norm.
@@ -186,27 +235,43 @@ impl Method {
         }
     }
 
+    /// Brings a consensus point to the set on which the method keeps its particles; says whether it could.
+    pub(crate) fn land(&self, config: &CboConfig, point: &mut [f64]) -> bool {
+        match self {
+            Self::Mirror(mirror) => mirror.land(config, point),
+            Self::Sphere(sphere) => sphere.land(point),
+            Self::Hypersurface(surface) => return surface.land(config, point),
+            _ => (),
+        }
+        true
+    }
+
     /// How often the objective is asked in a step: for the positions, and then perhaps for the remembered points.
     pub(crate) fn rounds(&self, step: u64) -> usize {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => 1,
             Self::Memory(memory) => memory.rounds(step),
+            _ => 1,
         }
     }
 
     /// Normals that a move takes per coordinate.
     pub(crate) fn noises(&self) -> usize {
         match self {
-            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => 1,
             Self::Memory(memory) => 1 + usize::from(!memory.is_plain()),
+            Self::Jumps(_) => 2,
+            _ => 1,
         }
+    }
+
+    /// Numbers in double precision that a move needs room for.
+    pub(crate) fn doubles(&self, dim: usize) -> usize {
+        if let Self::Hypersurface(_) = self { hypersurface::ROOM * dim } else { 0 }
     }
 
     /// Takes note of the energies of a block of particles.
     pub(crate) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
-        match self {
-            Self::Cbo | Self::Hopping(_) | Self::Polarised(_) | Self::Sampling(_) | Self::Auto(_) => (),
-            Self::Memory(memory) => memory.remember(block),
+        if let Self::Memory(memory) = self {
+            memory.remember(block);
         }
     }
 
@@ -249,19 +314,19 @@ impl Method {
     pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         let decided = cbo::decide(config, at, old);
         match self {
-            Self::Cbo | Self::Polarised(_) | Self::Auto(_) => decided,
             Self::Memory(memory) => memory.decide(config, at, decided),
             Self::Hopping(hopping) => hopping.decide(config, at, decided),
             Self::Sampling(sampling) => sampling.decide(config, decided),
+            _ => decided,
         }
     }
 
     /// Completes the move with what only a look at all particles of the step can tell.
     pub(crate) fn prepare<T: Scalar>(&self, whole: Whole<'_, T>, decided: &mut Move) {
         match self {
-            Self::Cbo | Self::Memory(_) | Self::Hopping(_) | Self::Auto(_) => (),
             Self::Polarised(polarised) => polarised.prepare(whole, decided),
             Self::Sampling(sampling) => sampling.prepare(whole, decided),
+            _ => (),
         }
     }
 }
@@ -300,6 +365,7 @@ pub(crate) struct Remembering<'a, T> {
 #[derive(Debug)]
 pub struct Motion<'a, T> {
     method: &'a Method,
+    config: &'a CboConfig,
     /// The consensus point, repeated for a few rows.
     pub(crate) centres: &'a [T],
     /// The matrix of the noise, if it has one.
@@ -340,6 +406,7 @@ impl<'a, T: Scalar> Motion<'a, T> {
         let (drift, noise) = decided.pull.unwrap_or_default();
         Self {
             method: &config.method,
+            config,
             centres,
             factor,
             dim,
@@ -386,7 +453,12 @@ impl<T: Scalar> Advance<'_, '_, T> {
     pub(crate) fn run(self) {
         match self.motion.method {
             Method::Cbo | Method::Auto(_) if self.motion.truncation.is_some() => simd::run(truncated::Step(self)),
-            Method::Cbo | Method::Auto(_) => simd::run(cbo::Step(self)),
+            Method::Jumps(jumps) if jumps.happen() => simd::run(jumps::Step(jumps, self)),
+            Method::Cbo | Method::Jumps(_) | Method::Auto(_) => simd::run(cbo::Step(self)),
+            Method::Adam(adam) => simd::run(adam::Step(adam, self)),
+            Method::Mirror(mirror) => simd::run(mirror::Step(mirror, self)),
+            Method::Sphere(sphere) => simd::run(sphere::Step(sphere, self)),
+            Method::Hypersurface(surface) => simd::run(hypersurface::Step(surface, self)),
             Method::Memory(memory) if memory.is_plain() => simd::run(cbo::Step(self)),
             Method::Memory(_) => simd::run(memory::Step(self)),
             Method::Hopping(hopping) => simd::run(hopping::Step(self, *hopping)),

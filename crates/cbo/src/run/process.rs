@@ -40,6 +40,18 @@ pub(crate) trait Process<T>: Debug + Send {
     fn penalties(&self) -> &[f64];
     /// Which particles these are, if not all.
     fn evaluated(&self) -> Option<&[u32]>;
+    /// The consensus point in the precision of the run, on the set to which the method keeps; the best point so far if there is none.
+    fn landed(&self) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        let config = self.plan().config();
+        let mut point = self.agreed().consensus.clone();
+        if !config.method.land(config, &mut point) {
+            return self.ledger().best.x.clone();
+        }
+        point.iter().map(|&x| T::from_f64(x)).collect()
+    }
     /// Everything that the coming steps depend on.
     fn save(&self, told: bool, seconds: f64) -> Vec<u8>;
 
