@@ -32,6 +32,7 @@ use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
 use clap::Args;
 use command::{CommandOptions, CommandSpec};
+use outputs::Seen;
 pub use resume::resume;
 use resume::state_refused;
 use sample::{SampleOptions, SampleResult};
@@ -305,17 +306,16 @@ where
     }
     summary.explanation = None;
     // A folder that is no longer ours is not written to; all other files are.
-    let gone = watch.checkpoints.as_ref().and_then(Checkpoints::gone);
-    let elsewhere = gone.as_ref().map(|_| MinimizeArgs { out: None, ..args.clone() });
-    let args = elsewhere.as_ref().unwrap_or(args);
-    let certified = certified.filter(|_| gone.is_none()).map_or(Ok(()), |(certificate, problem, folder)| {
-        certify::write(certificate, problem, folder, args.out.is_some())
-    });
+    let folder = watch.checkpoints.as_ref().map(Checkpoints::folder);
+    let ours = folder.filter(|folder| folder.check().is_ok());
+    let certified = certified.filter(|_| folder.is_none() || ours.is_some());
+    let certified =
+        certified.map_or(Ok(()), |(certificate, problem, place)| certify::write(certificate, problem, place, ours));
     let records = watch.history.as_ref().map_or(&[][..], History::records);
-    let written = outputs::write_samples(args, drawn.as_ref());
-    let written =
-        certified.and(written).and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
-    if let Some(gone) = gone {
+    let seen = Seen { records, film: watch.film };
+    let written = outputs::write_samples(args, drawn.as_ref(), ours);
+    let written = certified.and(written).and(outputs::write(args, task, &target, &summary, &report, seen, ours));
+    if let Some(gone) = folder.and_then(|folder| folder.check().err()) {
         return Err(CliError::failed(&gone));
     }
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);

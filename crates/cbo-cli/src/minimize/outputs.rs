@@ -15,7 +15,7 @@ use crate::values::{BoundsSpec, InitSpec};
 use crate::{certify, files, mnist};
 use cbo::{Record, RunReport, Sample, Scalar};
 use cbo_problems::Problem;
-use cbo_runs::folder::{self, FolderError};
+use cbo_runs::folder::{self, Folder, FolderError};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -99,16 +99,17 @@ fn check_frames(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> 
 const SAMPLES: &str = "samples.csv";
 
 /// Writes the draws where they are asked for; before the result, which a folder gets last.
-pub fn write_samples<T: Scalar>(args: &MinimizeArgs, drawn: Option<&Sample<T>>) -> Result<(), CliError> {
+pub fn write_samples<T: Scalar>(
+    args: &MinimizeArgs,
+    drawn: Option<&Sample<T>>,
+    folder: Option<&Folder>,
+) -> Result<(), CliError> {
     let Some(drawn) = drawn else { return Ok(()) };
     let one = args.sample.samples.as_deref().map_or(Ok(()), |path| {
         let format = sample::Format::of(path).map_err(CliError::Usage)?;
         files::write_whole(path, &format.bytes(drawn))
     });
-    let two = args
-        .out
-        .as_deref()
-        .map_or(Ok(()), |folder| files::write_own(&folder.join(SAMPLES), &sample::Format::Csv.bytes(drawn)));
+    let two = folder.map_or(Ok(()), |folder| files::write_own(folder, SAMPLES, &sample::Format::Csv.bytes(drawn)));
     one.and(two)
 }
 
@@ -128,15 +129,23 @@ fn frame_name(index: usize) -> String {
     format!("frame-{index:04}.png")
 }
 
-/// Writes everything that is asked for.
+/// What was seen of a run on its way.
+pub struct Seen<'a> {
+    /// Its history.
+    pub records: &'a [Record],
+    /// Its film, if there is one.
+    pub film: Option<Film>,
+}
+
+/// Writes everything that is asked for; what belongs in the run folder, to `folder`.
 pub fn write<T: Scalar>(
     args: &MinimizeArgs,
     task: &Task,
     target: &Target,
     summary: &Summary,
     report: &RunReport<T>,
-    records: &[Record],
-    film: Option<Film>,
+    Seen { records, film }: Seen<'_>,
+    folder: Option<&Folder>,
 ) -> Result<(), CliError> {
     let pictures = Pictures::new(task, target, report, records, film);
     let history = || history::to_csv(records).into_bytes();
@@ -150,12 +159,12 @@ pub fn write<T: Scalar>(
         (Some(folder), Some((problem, landscape))) => write_frames(folder, &pictures, problem, landscape),
         _ => Ok(()),
     };
-    let four = args.out.as_deref().map_or(Ok(()), |folder| {
-        files::write_own(&folder.join("history.csv"), &history())?;
-        files::write_own(&folder.join("energy.svg"), &pictures.overview(Format::Svg)?)?;
-        files::write_own(&folder.join("energy.png"), &pictures.overview(Format::Png)?)?;
+    let four = folder.map_or(Ok(()), |folder| {
+        files::write_own(folder, "history.csv", &history())?;
+        files::write_own(folder, "energy.svg", &pictures.overview(Format::Svg)?)?;
+        files::write_own(folder, "energy.png", &pictures.overview(Format::Png)?)?;
         // Last, so that a folder with a result has everything.
-        files::write_own(&folder.join("result.json"), json(summary).as_bytes())
+        files::write_own(folder, "result.json", json(summary).as_bytes())
     });
     one.and(two).and(three).and(four)
 }

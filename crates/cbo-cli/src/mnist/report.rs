@@ -13,6 +13,7 @@ use crate::{files, progress, text};
 use cbo_lab::training::{Point, Settings, Trained};
 use cbo_problems::mnist::{Dataset, Labelled};
 use cbo_problems::nn::{Model, Network};
+use cbo_runs::folder::Folder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -223,7 +224,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes all files of the run.
-    pub fn write(&self, folder: &Path) -> Result<(), CliError> {
+    pub fn write(&self, folder: &Folder) -> Result<(), CliError> {
         let trained = self.trained;
         let model = self
             .model()
@@ -267,7 +268,7 @@ impl<'a> Report<'a> {
             self.json().into_bytes(),
         ];
         for (name, bytes) in FILES.iter().zip(&contents) {
-            files::write_own(&folder.join(name), bytes)?;
+            files::write_own(folder, name, bytes)?;
         }
         Ok(())
     }

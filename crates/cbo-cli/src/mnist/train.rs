@@ -86,9 +86,9 @@ impl Task {
         let kept = checkpoints.as_mut().map_or(Ok(()), Checkpoints::finish);
         // A folder that is no longer ours is not written to.
         let folder = checkpoints.as_ref().map(Checkpoints::folder).filter(|folder| folder.check().is_ok());
-        let folder = folder.map(Folder::path);
         let written = folder.map_or(Ok(()), |folder| report.write(folder));
-        print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
+        let place = folder.filter(|_| written.is_ok()).map(Folder::path);
+        print(&if self.args.json { report.json() } else { report.text(place) })?;
         kept.map_err(|error| match error {
             FolderError::Gone { .. } | FolderError::Unlocked(_) => CliError::failed(&error),
             error => CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))),
