@@ -107,8 +107,8 @@ mod tests {
         };
         assert_eq!(with(Jumps::default(), 3.0), None);
         assert_eq!(with(Jumps { rate: 1.0, size: 0.0 }, 3.0), None);
-        let often = with(Jumps { rate: 100.0, size: 3.0 }, 1.0).expect("too far");
-        assert!(often.contains("jumps:rate=100.0,size=3.0); no sigma makes it contract; let it jump less"), "{often}");
+        let often = with(Jumps { rate: 100.0, size: 4.0 }, 1.0).expect("too far");
+        assert!(often.contains("jumps:rate=100.0,size=4.0); no sigma makes it contract; let it jump less"), "{often}");
         let text = with(Jumps { rate: 1.0, size: 2.0 }, 9.0).expect("too strong");
         assert!(text.contains("anisotropic noise, jumps:size=2.0); sigma below"), "{text}");
     }

@@ -133,7 +133,7 @@ impl Parameters {
             dt: self.dt,
             time: Some(self.time),
             init: InitialLaw::uniform(&problem.domain()),
-            // Later on, the last digits of equal minima would decide between them.
+            // Much later, the last digits of equal minima would decide between them.
             diameter: Some(COLLAPSED),
             threads: 1,
             seed,
