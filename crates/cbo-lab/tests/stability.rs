@@ -107,9 +107,9 @@ fn jumps_leave_less_room_for_noise() {
     let plain = CboConfig::default();
     let with = |rate, size| CboConfig { method: Method::Jumps(Jumps { rate, size }), ..plain.clone() };
     let (_, alone) = stability::contracting_sigmas(&plain, 3).expect("an interval");
-    let (low, edge) = stability::contracting_sigmas(&with(5.0, 4.0), 3).expect("an interval");
+    let (low, edge) = stability::contracting_sigmas(&with(1.0, 3.0), 3).expect("an interval");
     assert!(low == 0.0 && edge < alone, "{low} {edge} {alone}");
-    let at = |sigma: f64| stability::log_factor(&CboConfig { sigma: Sigma::Constant(sigma), ..with(5.0, 4.0) }, 3);
+    let at = |sigma: f64| stability::log_factor(&CboConfig { sigma: Sigma::Constant(sigma), ..with(1.0, 3.0) }, 3);
     assert!(at(0.999 * edge) < 0.0 && at(1.001 * edge) > 0.0);
     assert_eq!(stability::contracting_sigmas(&with(100.0, 4.0), 3), None);
     // None at all.

@@ -163,7 +163,7 @@ fn promises_take_no_memory_of_a_process() {
         assert!(!checks::checkpoint(&sealed(bytes)));
     }
     // A number that is nowhere else in the state.
-    let config = cbo::CboConfig { particles: 7919, ..checks::configs()[0].clone() };
+    let config = cbo::CboConfig { particles: 7919, max_evaluations: None, ..checks::configs()[0].clone() };
     let run = cbo::AskTell::<f64>::new(&config, checks::DIM).unwrap();
     let places: Vec<usize> =
         run.save().windows(8).enumerate().filter(|(_, b)| *b == 7919u64.to_le_bytes()).map(|(at, _)| at).collect();
