@@ -126,6 +126,9 @@ figures:
 	@mkdir -p docs/images
 	$(CARGO) run --release --locked -- paper fig1b --out $(FIGURES)
 	cp $(FIGURES)/fig1b.png docs/images/
+	$(CARGO) run --release --locked -- compare rastrigin ackley --dim 10 --rotate random --shift random --runs 20 --max-evaluations 2e4 \
+	  --methods auto,cbo,memory,random,annealing,genetic,programming,ants,pso,de,nelder-mead --out $(FIGURES)/compare
+	cp $(FIGURES)/compare/compare.png docs/images/
 	$(CARGO) run --release --locked -- minimize rastrigin --dim 2 --particles 200 --seed 8 --steps 100 --shift '2.2;-1.4' --init 'uniform:-5;-1,1;5' --plot docs/images/rastrigin.png
 
 book:

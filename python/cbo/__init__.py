@@ -13,10 +13,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import problems
+from ._compare import compare
+from ._comparison import Comparison, Curve
 from ._lib import __version__
 from ._minimize import minimize
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
+from ._sample import SampleResult, sample
 from ._success import SuccessRate, success_rate
 from ._theory import Theory, theory
 
@@ -24,15 +27,20 @@ if TYPE_CHECKING:
     from . import optuna, plot, scipy, torch
 
 __all__ = [
+    "Comparison",
+    "Curve",
     "OptimizeResult",
     "Optimizer",
+    "SampleResult",
     "SuccessRate",
     "Theory",
     "__version__",
+    "compare",
     "minimize",
     "optuna",
     "plot",
     "problems",
+    "sample",
     "scipy",
     "success_rate",
     "theory",

@@ -19,6 +19,7 @@ _DYNAMICS = (
     "dt",
     "diffusion",
     "scheme",
+    "truncation",
     "update",
     "kick",
     "freeze",

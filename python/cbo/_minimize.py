@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _lib, _progress, _space
+from . import _constraints, _lib, _progress, _space
 from ._evaluate import Evaluator, Failures
 from ._method import settle_batch
 from ._options import Options, checked
@@ -26,6 +26,8 @@ _KEYWORDS = (
     "args",
     "bounds",
     "callback",
+    "constraints",
+    "equality_tolerance",
     "max_evaluations",
     "particles",
     "progress",
@@ -45,6 +47,8 @@ def minimize(
     x0: ArrayLike | None = None,
     *,
     args: tuple[Any, ...] = (),
+    constraints: Any = (),
+    equality_tolerance: float = 1e-6,
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
@@ -61,7 +65,7 @@ def minimize(
 
     By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by
     itself when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_,
-    sigma, alpha, dt, diffusion, scheme, update, kick, freeze, epoch_steps, reduction, steps, time,
+    sigma, alpha, dt, diffusion, scheme, truncation, update, kick, freeze, epoch_steps, reduction, steps, time,
     diameter``, or a point for each particle as `x0`), it is ``"cbo"``: particles that agree on where the
     global minimum is. The result's ``method`` says which it was.
 
@@ -79,6 +83,14 @@ def minimize(
         point for each of N particles.
     args : tuple, optional
         Further arguments of `fun`.
+    constraints : constraint or list of constraints, optional
+        What a point has to meet besides the bounds, as ``scipy.optimize`` takes it: ``LinearConstraint``,
+        ``NonlinearConstraint`` or dictionaries with ``type`` (``"ineq"``: fun(x) >= 0, ``"eq"``: fun(x) = 0),
+        ``fun`` and perhaps ``args``. With `vectorized` their functions take rows too. Points that violate them
+        are evaluated all the same, at a price; ``x`` is the best point that meets all of them, if one was found.
+        The constraints of a built-in problem are always honoured.
+    equality_tolerance : float, optional
+        How far an equality may be missed by a point that meets it. Inequalities are meant as they stand.
     spread : float or array, optional
         Standard deviation around one point `x0`, for all coordinates or for each. A quarter of the bounds'
         width if left out; without finite bounds a swarm needs it, and the method auto takes the size of `x0`, at
@@ -110,7 +122,7 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, init, batch,
+        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, init, batch,
         update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 
@@ -149,6 +161,13 @@ def minimize(
     >>> result.fun < 1e-6
     True
 
+    Under a constraint:
+
+    >>> inside = {"type": "ineq", "fun": lambda x: 1 - x[0] ** 2 - x[1] ** 2}
+    >>> result = cbo.minimize(lambda x: x[0] + x[1], bounds=[(-2, 2)] * 2, constraints=inside, seed=1)
+    >>> result.feasible, round(float(result.fun), 4)
+    (True, -1.4142)
+
     A built-in function, a swarm with settings of its own, a limit:
 
     >>> ackley = cbo.problems.ackley(10)
@@ -156,6 +175,49 @@ def minimize(
     >>> result.nfev <= 20_000, result.stop
     (True, 'evaluations')
     """
+    return run(
+        fun,
+        bounds,
+        x0,
+        args=args,
+        constraints=constraints,
+        equality_tolerance=equality_tolerance,
+        spread=spread,
+        particles=particles,
+        max_evaluations=max_evaluations,
+        seed=seed,
+        vectorized=vectorized,
+        workers=workers,
+        timeout=timeout,
+        retries=retries,
+        callback=callback,
+        progress=progress,
+        options=options,
+    )[0]
+
+
+def run(
+    fun: Callable[..., Any],
+    bounds: Any,
+    x0: ArrayLike | None,
+    *,
+    args: tuple[Any, ...],
+    constraints: Any = (),
+    equality_tolerance: float = 1e-6,
+    spread: ArrayLike | None,
+    particles: int | None,
+    max_evaluations: int | None,
+    seed: Seed | None,
+    vectorized: bool,
+    workers: int | Callable[..., Iterable[Any]] | Executor,
+    timeout: float | None,
+    retries: int,
+    callback: Callable[[OptimizeResult], Any] | None,
+    progress: bool | Literal["force"],
+    options: Options,
+    draws: int | None = None,
+) -> tuple[OptimizeResult, _lib.Proposal | None]:
+    """`minimize`, and if `draws` is a number, what so many points can be drawn from afterwards."""
     if not callable(fun):
         raise TypeError(f"fun = {fun!r:.60}: must be a function of a point")
     if callback is not None and not callable(callback):
@@ -167,6 +229,9 @@ def minimize(
     dim = _space.settle(problem, bounds, x0, spread, settings)
     settle_batch(settings, bool(vectorized) and problem is None, workers)
     _lib.check(dim, settings)
+    under = _constraints.settle(
+        constraints, problem, dim, settings, vectorized=bool(vectorized), tolerance=equality_tolerance
+    )
     arguments = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     line = _progress.wanted(progress)
     unfinished: list[dict[str, Any]] = []
@@ -174,16 +239,18 @@ def minimize(
         "callback": _told(callback, settings),
         "progress": line,
         "unfinished": unfinished.append,
+        "draws": draws,
     }
     failures = Failures()
+    own = None if under is None else (under, under.count)
     elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
     try:
-        if problem is not None and not elsewhere and not arguments:
+        if problem is not None and not elsewhere and not arguments and not _constraints.is_given(constraints):
             raw = _lib.minimize_problem(problem, settings, **listeners)
         elif not elsewhere:
             way: Literal["point", "points"] = "points" if vectorized else "point"
             raw = _lib.minimize_function(
-                fun, dim, settings, args=arguments, way=way, convert=convert, **listeners
+                fun, dim, settings, args=arguments, way=way, convert=convert, constraints=own, **listeners
             )
         else:
             place = Evaluator(
@@ -192,7 +259,14 @@ def minimize(
             failures = place.failures
             with place:
                 raw = _lib.minimize_function(
-                    place.answer, dim, settings, args=(), way="answers", convert=convert, **listeners
+                    place.answer,
+                    dim,
+                    settings,
+                    args=(),
+                    way="answers",
+                    convert=convert,
+                    constraints=own,
+                    **listeners,
                 )
     except BaseException as error:
         explained = _explained(error, failures)
@@ -204,7 +278,8 @@ def minimize(
     finally:
         if line is not None:
             line.close()
-    return _result(raw, settings, failures)
+    proposal = raw.pop("proposal", None)
+    return _result(raw, settings, failures), proposal
 
 
 def _result(raw: dict[str, Any], settings: dict[str, Any], failures: Failures) -> OptimizeResult:

@@ -32,6 +32,8 @@ class Optimizer:
     ----------
     bounds, x0, spread, particles, max_evaluations, seed, **options
         As for `cbo.minimize`.
+    constraints : int, optional
+        How many constraints each point has to meet; their values are told with those of the points.
 
     Examples
     --------
@@ -65,11 +67,14 @@ class Optimizer:
         particles: int | None = None,
         max_evaluations: int | None = None,
         seed: Seed | None = None,
+        constraints: int = 0,
         **options: Unpack[Options],
     ) -> None:
+        if isinstance(constraints, bool) or not isinstance(constraints, (int, np.integer)) or constraints < 0:
+            raise TypeError(f"constraints = {constraints!r:.60}: must be their number; their values go to tell")
         settings = run_settings(options, particles, max_evaluations, seed)
         dim = _space.settle(None, bounds, x0, spread, settings)
-        self._begin(dim, settings, _lib.Run(dim, settings), {})
+        self._begin(dim, settings, _lib.Run(dim, settings, int(constraints)), {})
 
     def _begin(
         self, dim: int, settings: dict[str, Any], run: _lib.Run, earlier: dict[str, NDArray[Any]]
@@ -80,6 +85,7 @@ class Optimizer:
         self._error: str | None = None
         self._asked: NDArray[Any] | None = None
         self._values: NDArray[np.float64] = np.empty(0)
+        self._constraints: NDArray[np.float64] = np.empty((0, run.constraints))
         self._told: NDArray[np.bool_] = np.empty(0, dtype=bool)
         self._places: dict[bytes, list[int]] | None = None
 
@@ -115,6 +121,7 @@ class Optimizer:
     def _ask(self) -> None:
         self._asked = self._run.ask()
         self._values = np.full(len(self._asked), np.nan)
+        self._constraints = np.full((len(self._asked), self._run.constraints), np.nan)
         self._told = np.zeros(len(self._asked), dtype=bool)
         self._places = None
 
@@ -129,7 +136,7 @@ class Optimizer:
         if self.done:
             raise RuntimeError(f"the run has ended ({self.stop}); result() has what it found")
 
-    def tell(self, x: ArrayLike, f: ArrayLike) -> None:
+    def tell(self, x: ArrayLike, f: ArrayLike, constraints: ArrayLike | None = None) -> None:
         """Takes the values of points that were asked for: all or some, in any order.
 
         Parameters
@@ -138,6 +145,21 @@ class Optimizer:
             Points of the last `ask`, unchanged.
         f : array of shape (n,) or float
             Their values; NaN for an evaluation that failed (or masked), infinity for an infeasible point.
+        constraints : array of shape (n, m), or (m,) for one point
+            Their constraints, if the run has m of them: each is met where it is zero or less, and violated by as
+            much as it is more. NaN for an evaluation that failed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cbo
+        >>> optimizer = cbo.Optimizer(bounds=[(-2, 2)] * 2, batch=20, max_evaluations=2000, seed=1, constraints=1)
+        >>> while not optimizer.done:
+        ...     x = optimizer.ask()
+        ...     optimizer.tell(x, x.sum(axis=1), (x**2).sum(axis=1, keepdims=True) - 1)
+        >>> result = optimizer.result()
+        >>> result.feasible, round(float(result.fun), 3)
+        (True, -1.414)
 
         Raises
         ------
@@ -149,6 +171,7 @@ class Optimizer:
         self._check_alive()
         asked = self._points()
         points, values = self._read(x, f)
+        limits = self._read_constraints(constraints, len(points))
         # The usual case, all that was asked for in its order, needs no search.
         rest = np.flatnonzero(~self._told)
         if len(points) == len(rest) and points.tobytes() == asked[rest].tobytes():
@@ -156,6 +179,7 @@ class Optimizer:
         else:
             places = self._find(points, values)
         self._values[places] = values
+        self._constraints[places] = limits
         self._told[places] = True
         if self._told.all():
             self._finish_step()
@@ -171,6 +195,19 @@ class Optimizer:
         if values.shape != (len(given),):
             raise ValueError(f"f has the shape {values.shape}: {len(given)} points have {len(given)} values")
         return np.ascontiguousarray(given, dtype=self._points().dtype), values
+
+    def _read_constraints(self, given: ArrayLike | None, points: int) -> NDArray[np.float64]:
+        count = self._run.constraints
+        if given is None and count > 0:
+            raise ValueError(f"constraints are missing: each point has {count}")
+        if given is None:
+            return np.empty((points, 0))
+        values = _space.numbers("constraints", given)
+        if values.ndim == 1 and points == 1:
+            values = values[None, :]
+        if values.shape != (points, count):
+            raise ValueError(f"constraints have the shape {values.shape}: {points} points have {(points, count)}")
+        return values
 
     def _find(self, points: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.intp]:
         """The places of the points. Equal points take their values one after the other."""
@@ -204,7 +241,7 @@ class Optimizer:
     def _finish_step(self) -> None:
         values, self._asked = self._values, None
         try:
-            self._run.tell(values)
+            self._run.tell(values, self._constraints.ravel())
         except RuntimeError as error:
             self._error = str(error)
             raise
@@ -260,6 +297,8 @@ class Optimizer:
 
     def _to_bytes(self) -> bytes:
         half = {} if self._asked is None else {"values": self._values, "told": self._told}
+        if half and self._run.constraints:
+            half["constraints"] = self._constraints
         history = {f"history.{key}": column for key, column in self.result()["history"].items()}
         state = np.frombuffer(self._run.save(), dtype=np.uint8)
         return _saved.pack(self._dim, self._settings, {**half, **history, "state": state}, self._error)
@@ -282,10 +321,11 @@ class Optimizer:
         if "told" in arrays:
             optimizer._ask()
             values, told = arrays["values"].copy(), arrays["told"].copy()
-            pairs = ((values, optimizer._values), (told, optimizer._told))
+            limits = arrays["constraints"].copy() if "constraints" in arrays else optimizer._constraints
+            pairs = ((values, optimizer._values), (told, optimizer._told), (limits, optimizer._constraints))
             if any(one.dtype != other.dtype or one.shape != other.shape for one, other in pairs):
                 raise damaged
-            optimizer._values, optimizer._told = values, told
+            optimizer._values, optimizer._told, optimizer._constraints = values, told, limits
         return optimizer
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:

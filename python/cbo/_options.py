@@ -18,14 +18,19 @@ class Options(TypedDict, total=False):
 
     method: str
     """``"auto"``, which needs no settings; ``"cbo"``, the swarm of the paper; ``"memory[:NAME=VALUE,...]"``,
-    particles that remember their best points. If it is left out: auto, or cbo where a setting of its dynamics is
-    given."""
+    particles that remember their best points; ``"hopping[:NAME=VALUE,...]"``, particles drawn around a centre that
+    hops; ``"polarised[:NAME=VALUE,...]"``, which finds several minimisers; ``"sampling"``, whose particles agree on a
+    covariance too; ``"jumps[:NAME=VALUE,...]"``, which sends some particles far; ``"adam[:NAME=VALUE,...]"``, with
+    moments of the distance; ``"mirror[:map=MAP,...]"``, which keeps to a box, a simplex, a ball or to sparse points;
+    ``"sphere[:radius=R]"`` and ``"hypersurface[:surface=SURFACE,...]"``, which keep to a sphere, a torus or to
+    orthonormal columns. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float
     """Drift towards the consensus point."""
     sigma: float | str
-    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"``, ``"log:START[,step|epoch]"``."""
+    """Diffusion: a number, ``"geometric:START,FACTOR[,CAP][,step|epoch]"``, ``"log:START[,step|epoch]"``,
+    ``"falling:START,END"`` (over the run)."""
     alpha: float | str
     """Weight parameter: a number, ``inf``, ``"ess:ETA"``, ``"geometric:..."`` or ``"log:..."``."""
     dt: float
@@ -33,6 +38,7 @@ class Options(TypedDict, total=False):
     diffusion: Literal["anisotropic", "isotropic"]
     """Kind of noise."""
     scheme: Literal["euler-maruyama", "drift-first"]
+    truncation: float | None
     """Time discretisation."""
     init: str
     """Where particles start, if x0 does not say it: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``."""

@@ -96,6 +96,27 @@ class Phase(AttributeDict):
     end: str
 
 
+class Minimiser(AttributeDict):
+    """A minimiser that a polarised swarm found. Every entry is an attribute and a key.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best particle there.
+    fun : float
+        Its value.
+    particles : int
+        How many particles belong to it.
+    fraction : float
+        The same as a fraction of the swarm.
+    """
+
+    x: NDArray[np.float64]
+    fun: float
+    particles: int
+    fraction: float
+
+
 class OptimizeResult(AttributeDict):
     """What a run found. Every entry is an attribute and a key, as in ``scipy.optimize.OptimizeResult``.
 
@@ -106,11 +127,17 @@ class OptimizeResult(AttributeDict):
     fun : float
         Its value. If the method auto found noise, it is the mean of several evaluations; the ``explanation`` has
         their number and the standard error.
+    feasible : bool
+        Whether it meets all constraints. If no point was found that does, ``x`` is the one that violates them least.
+    violation : float
+        How far it violates the worst of its constraints; 0 if it meets all of them. Under constraints also called
+        ``maxcv`` and ``constr_violation``, as in scipy.
     nfev, nit : int
         Evaluations and steps.
     success : bool
         Whether the run ended because it was done (it converged, the swarm contracted, a target was reached, the
-        best value no longer improved), and not because something (steps, evaluations, time) ran out.
+        best value no longer improved), and not because something (steps, evaluations, time) ran out; and whether
+        its point is feasible.
     status : int
         0 success, 1 a limit was reached, 2 interrupted, 3 not yet over, 4 ended by an exception, 99 stopped by the
         callback.
@@ -127,6 +154,9 @@ class OptimizeResult(AttributeDict):
         value at its end, and why it came to its ``end``. Empty for other methods.
     explanation : list of str
         What the method auto saw and why it did what it did, in sentences. Empty for other methods.
+    minimisers : list of Minimiser
+        What a swarm of the method polarised found, the best first: ``x``, its value ``fun``, how many
+        ``particles`` belong to it, and what ``fraction`` of the swarm that is. Empty for other methods.
     hess_inv : ndarray or None
         From the method auto, if it has come so far: an estimate of the inverse of the Hessian at the minimum,
         of shape (d, d), from its quadratic model or else from the covariance of its particles. None where a run
@@ -144,7 +174,7 @@ class OptimizeResult(AttributeDict):
         run ended within it.
     history : dict of ndarray
         ``step, time, evaluations, best, least, alpha, sigma, effective_sample_size, spread`` (and in up to 64
-        dimensions ``consensus``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
+        dimensions ``consensus``, under constraints ``violation``) of up to 1024 evenly spaced steps: at first every step of a swarm of up to
         1000 coordinates, every 16th of one of up to 16384, every 32nd of a larger one.
     failed_evaluations, infeasible_evaluations : int
         Evaluations that gave NaN, and that gave infinity.
@@ -165,6 +195,8 @@ class OptimizeResult(AttributeDict):
 
     x: NDArray[np.float64]
     fun: float
+    feasible: bool
+    violation: float
     nfev: int
     nit: int
     success: bool
@@ -174,6 +206,7 @@ class OptimizeResult(AttributeDict):
     method: str
     phases: list[Phase]
     explanation: list[str]
+    minimisers: list[Minimiser]
     hess_inv: NDArray[np.float64] | None
     standard_errors: NDArray[np.float64] | None
     consensus: NDArray[np.float64]
@@ -208,7 +241,7 @@ class OptimizeResult(AttributeDict):
         return plot.history(self, ax=ax)
 
 
-_FIRST = ("message", "success", "status", "stop", "fun", "x", "nit", "nfev")
+_FIRST = ("message", "success", "status", "stop", "fun", "x", "feasible", "violation", "nit", "nfev")
 
 
 def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
@@ -217,15 +250,19 @@ def result_of(raw: dict[str, Any], settings: dict[str, Any]) -> OptimizeResult:
     if raw["message"] and raw["stop"] not in _OUTSIDE:
         message = raw["message"]
     shape = raw["hess_inv"]
+    constrained = raw.pop("constrained")
     entries = {
         **raw,
-        "success": status == 0,
+        "success": status == 0 and raw["feasible"],
         "status": status,
         "message": message,
         "phases": [Phase(phase) for phase in raw["phases"]],
+        "minimisers": [Minimiser(found) for found in raw["minimisers"]],
         "standard_errors": None if shape is None else np.sqrt(np.diagonal(shape)),
         **_origin(settings),
     }
+    if constrained:
+        entries["maxcv"] = entries["constr_violation"] = raw["violation"]
     return OptimizeResult({name: entries.pop(name) for name in _FIRST} | entries)
 
 

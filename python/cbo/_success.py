@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _lib, _space
+from ._constraints import is_given
+from ._method import is_auto
 from ._minimize import minimize, run_settings
 
 if TYPE_CHECKING:
@@ -33,8 +35,10 @@ class SuccessRate:
     successes, runs : int
         The counts.
     fun, distance, nfev, nit : ndarray
-        Of each run: the best value, the distance of its point to the nearest minimiser in the maximum norm
-        (NaN if no minimiser is known), evaluations, steps.
+        Of each run: the value of the point that counts, its distance to the nearest minimiser in the maximum
+        norm (NaN if no minimiser is known), evaluations, steps.
+    violation : ndarray
+        Of each run: how far its best point violates its constraints; 0 if it meets them, or if there are none.
     seed : int
         Seed of the first run; the others follow.
     """
@@ -46,6 +50,7 @@ class SuccessRate:
     runs: int
     fun: NDArray[np.float64]
     distance: NDArray[np.float64]
+    violation: NDArray[np.float64]
     nfev: NDArray[np.int64]
     nit: NDArray[np.int64]
     seed: int
@@ -68,10 +73,12 @@ def success_rate(
     x0: ArrayLike | None = None,
     *,
     runs: int = 100,
-    tolerance: float = 0.25,
+    tolerance: float | None = None,
+    judge: Literal["best", "consensus"] = "best",
     minimisers: ArrayLike | None = None,
     minimum: float | None = None,
     args: tuple[Any, ...] = (),
+    constraints: Any = (),
     spread: ArrayLike | None = None,
     particles: int | None = None,
     max_evaluations: int | None = None,
@@ -82,7 +89,8 @@ def success_rate(
     """Measures how often a minimum is found, over runs with different seeds.
 
     A run is a success if its best point is closer than `tolerance` to a minimiser, in the maximum norm, or,
-    where only the `minimum` is given, if its best value lies less than `tolerance` above it.
+    where only the `minimum` is given, if its best value lies less than `tolerance` above it. Under constraints the
+    best point must meet all of them, and built-in problems with constraints are judged by their minimum.
 
     Parameters
     ----------
@@ -92,12 +100,16 @@ def success_rate(
     runs : int, optional
         Number of runs; run r has the seed ``seed + r``, where `seed` is as for `cbo.minimize`.
     tolerance : float, optional
-        Distance, or difference of values, below which a run is a success.
+        Distance, or difference of values, below which a run is a success: 0.25 if left out, or 1e-4 for a built-in
+        problem with constraints.
+    judge : "best" or "consensus", optional
+        The point that counts: the best one, or, as in the papers on consensus-based optimization, the consensus
+        point at the end. The method auto does not evaluate one, and is judged by its best point.
     minimisers : array of shape (d,) or (n, d), optional
         Where `fun` has its minimum.
     minimum : float, optional
         The least value of `fun`, instead of `minimisers`.
-    bounds, x0, args, spread, particles, max_evaluations, vectorized, **options
+    bounds, x0, args, constraints, spread, particles, max_evaluations, vectorized, **options
         As for `cbo.minimize`.
 
     Returns
@@ -112,23 +124,31 @@ def success_rate(
     """
     if isinstance(runs, bool) or not isinstance(runs, (int, np.integer)) or runs < 1:
         raise ValueError(f"runs = {runs!r}: must be a whole number of at least 1")
+    known = fun if isinstance(fun, _lib.Problem) else None
+    by_value = known is not None and bool(known.constraints) and minimisers is None and minimum is None
+    if tolerance is None:
+        tolerance = 1e-4 if by_value else 0.25
     if not (isinstance(tolerance, (int, float, np.number)) and 0 < tolerance < math.inf):
         raise ValueError(f"tolerance = {tolerance!r}: must be a positive finite number")
+    if judge not in ("best", "consensus"):
+        raise ValueError(f"judge = {judge!r}: must be 'best' or 'consensus'")
     if minimisers is not None and minimum is not None:
         raise ValueError("minimisers and minimum both say what a success is; give one of them")
     first: int = _space.read_seed(seed)
-    known = fun if isinstance(fun, _lib.Problem) else None
-    if known is not None and minimisers is None and not args:
+    if known is not None and minimisers is None and not args and not is_given(constraints):
         settings = run_settings(options, particles, max_evaluations, first)
         _space.settle(known, bounds, x0, spread, settings)
-        raw = _lib.success_runs(known, settings, int(runs))
+        raw = _lib.success_runs(known, settings, int(runs), judge)
     else:
         if minimisers is None and minimum is None:
             raise ValueError("minimisers are missing: say where fun has its minimum, or what its minimum is")
-        place = dict(bounds=bounds, x0=x0, args=args, spread=spread, vectorized=vectorized)
+        place = dict(bounds=bounds, x0=x0, args=args, constraints=constraints, spread=spread, vectorized=vectorized)
         limits = dict(particles=particles, max_evaluations=max_evaluations)
-        raw = _runs(fun, int(runs), first, minimisers, {**place, **limits, **options})
+        raw = _runs(fun, int(runs), first, minimisers, judge, {**place, **limits, **options})
+    if by_value and known is not None:
+        minimum = known.minimum
     found = raw["fun"] - minimum < tolerance if minimum is not None else raw["distance"] < tolerance
+    found &= raw["violation"] == 0
     successes = int(np.count_nonzero(found))
     return SuccessRate(
         successes / runs, *_lib.wilson(successes, int(runs)), successes, int(runs), **raw, seed=first
@@ -136,11 +156,17 @@ def success_rate(
 
 
 def _runs(
-    fun: Callable[..., Any], runs: int, seed: int, minimisers: ArrayLike | None, keywords: dict[str, Any]
+    fun: Callable[..., Any],
+    runs: int,
+    seed: int,
+    minimisers: ArrayLike | None,
+    judge: str,
+    keywords: dict[str, Any],
 ) -> dict[str, NDArray[Any]]:
     """Runs one after the other."""
     results = [minimize(fun, seed=seed + run, **keywords) for run in range(runs)]
-    points = np.stack([result.x for result in results])
+    by_best = [judge == "best" or is_auto(result) for result in results]
+    points = np.stack([r.x if best else r.consensus for r, best in zip(results, by_best, strict=True)])
     distance = np.full(runs, np.nan)
     if minimisers is not None:
         wanted = np.atleast_2d(_space.numbers("minimisers", minimisers))
@@ -150,8 +176,9 @@ def _runs(
             )
         distance = np.abs(points[:, None, :] - wanted[None, :, :]).max(axis=2).min(axis=1)
     return {
-        "fun": np.array([result.fun for result in results]),
+        "fun": np.array([r.fun if best else r.consensus_fun for r, best in zip(results, by_best, strict=True)]),
         "distance": distance,
+        "violation": np.array([result.violation for result in results]),
         "nfev": np.array([result.nfev for result in results]),
         "nit": np.array([result.nit for result in results]),
     }

@@ -92,6 +92,8 @@ def theory(
         raise TypeError(
             f"problem = {problem!r:.60}: must be a built-in problem, such as cbo.problems.rastrigin(4)"
         )
+    if problem.constraints:
+        raise ValueError(f"problem = {problem.name}: it has constraints, about which the theorem says nothing")
     given = dict(lambda_=lambda_, sigma=sigma, alpha=alpha, dt=dt, particles=particles)
     words = dict(diffusion=diffusion, scheme=scheme, init=init)
     settings: dict[str, Any] = {key: value for key, value in {**given, **words}.items() if value is not None}

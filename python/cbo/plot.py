@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _landscape, _space
+from ._comparison import Comparison, Curve
 from ._lib import Problem
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
@@ -28,10 +29,11 @@ from ._result import OptimizeResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["history", "swarm"]
+__all__ = ["history", "swarm", "targets"]
 
 # Readable by colour-blind people (Okabe and Ito), as in the pictures of the command line.
 _BLUE, _VERMILLION, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#999999"
+_COLOURS = (_BLUE, _VERMILLION, _GREEN, "#CC79A7", "#E69F00", "#56B4E9", _BLACK)
 
 # Cells of a map along each side, and samples along each side of a cell; a Python function is called for every sample.
 _CELLS, _SAMPLES = 400, 3
@@ -41,12 +43,18 @@ _CELLS_OF_CALLABLE = 120
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install matplotlib") from error
+    _axes_needed()
+    from matplotlib import pyplot
+
     figure, axes = pyplot.subplots(layout="constrained")
     return axes
+
+
+def _axes_needed() -> None:
+    try:
+        import matplotlib.pyplot  # noqa: F401
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install matplotlib") from error
 
 
 def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
@@ -82,6 +90,101 @@ def history(result: OptimizeResult, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("evaluations")
     _legend(axes)
     return axes
+
+
+def targets(comparison: Comparison, problem: str | None = None, ax: Axes | None = None) -> Axes | list[Axes]:
+    """Draws the part of the targets that each method of a comparison reached, over evaluations.
+
+    Each curve has its band, which has 95 % of the curves of other samples of the runs, and its name at its end.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `cbo.compare` found.
+    problem : str, optional
+        One of its problems; a panel for each if left out.
+    ax : matplotlib axes, optional
+        Where to draw, if it is one problem; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib axes, one for each problem that is drawn; not in a list if it is one
+    """
+    shown = comparison.problems if problem is None else [problem]
+    if problem is not None and problem not in comparison.problems:
+        raise ValueError(f"problem = {problem!r}: must be one of {', '.join(comparison.problems)}")
+    if ax is not None and len(shown) > 1:
+        raise ValueError(f"there are {len(shown)} problems: axes show one; say which")
+    panels = [_axes(ax)] if len(shown) == 1 else _panels(len(shown))
+    for name, axes in zip(shown, panels, strict=True):
+        curves = [(method, comparison.curves[name, method]) for method in comparison.methods]
+        _draw_targets(axes, name, curves)
+    return panels[0] if len(panels) == 1 else panels
+
+
+def _panels(count: int) -> list[Axes]:
+    _axes_needed()
+    from matplotlib import pyplot
+
+    columns = min(count, 2)
+    rows = -(-count // columns)
+    size = (6.4 * columns, 4.6 * rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    panels: list[Axes] = list(grid.flat)
+    for empty in panels[count:]:
+        figure.delaxes(empty)
+    return panels[:count]
+
+
+def _draw_targets(axes: Axes, name: str, curves: list[tuple[str, Curve]]) -> None:
+    last = curves[0][1].evaluations[-1]
+    first = 10.0 ** max(np.floor(np.log10(max(last, 2.0))) - 3, 0.0)
+    for place, (_, curve) in enumerate(curves):
+        style: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)]}
+        axes.fill_between(
+            curve.evaluations, curve.low, curve.high, step="post", alpha=0.13, linewidth=0, **style
+        )
+        dashes = "--" if place // len(_COLOURS) % 2 else "-"
+        axes.step(curve.evaluations, curve.reached, where="post", linestyle=dashes, **style)
+    axes.set_xscale("log")
+    axes.set_xlim(first, max(last, 1.1 * first))
+    axes.set_ylim(0, 1.01)
+    axes.grid(color="#DDDDDD", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(name)
+    axes.set_xlabel("evaluations")
+    axes.set_ylabel("targets reached")
+    ends = np.array([curve.reached[-1] for _, curve in curves])
+    for place, ((method, _), height) in enumerate(zip(curves, _apart(ends, 0.05), strict=True)):
+        axes.annotate(
+            method,
+            xy=(1.0, ends[place] / 1.01),
+            xytext=(1.06, height / 1.01),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            color=_COLOURS[place % len(_COLOURS)],
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": _COLOURS[place % len(_COLOURS)], "linewidth": 0.8},
+            annotation_clip=False,
+        )
+
+
+def _apart(wanted: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    """Heights near the wanted ones, in the same order, that lie apart; of equal ones the first is above."""
+    order = np.lexsort((-np.arange(len(wanted)), wanted))
+    groups: list[tuple[float, int]] = []
+    for height in wanted[order]:
+        middle, count = float(height), 1
+        while groups and groups[-1][0] + (groups[-1][1] + count) * least / 2 > middle:
+            before, others = groups.pop()
+            middle, count = (before * others + middle * count) / (others + count), others + count
+            middle = max(middle, (count - 1) * least / 2)
+        groups.append((middle, count))
+    places = [middle + least * (k - (count - 1) / 2) for middle, count in groups for k in range(count)]
+    moved = np.empty(len(wanted))
+    moved[order] = places
+    return moved
 
 
 def _whole_decades(axes: Axes) -> None:

@@ -55,7 +55,7 @@ def method(
     bounds : sequence of (low, high) or scipy.optimize.Bounds, optional
         Where the search stays.
     constraints
-        Refused: bounds are the only constraints that can be honoured.
+        As for `cbo.minimize`.
     callback : callable, optional
         ``callback(xk)`` with the best point after each step, or, if its only parameter has that name,
         ``callback(intermediate_result=...)``. StopIteration ends the run.
@@ -89,11 +89,6 @@ def method(
     >>> round(float(result.x[0]), 4), result.method
     (3.0, 'auto')
     """
-    if not _none_given(constraints):
-        raise ValueError(
-            f"constraints = {constraints!r:.60}: bounds are the only constraints of this method; return "
-            "infinity from fun at points that are not allowed"
-        )
     for name, value in (("jac", jac), ("hess", hess), ("hessp", hessp)):
         if value is not None and value is not False:
             # The caller of scipy.optimize.minimize, two frames up, should see it.
@@ -111,6 +106,7 @@ def method(
         bounds,
         start,
         args=args,
+        constraints=constraints,
         spread=_default_spread(bounds, start) if spread is None and start.ndim == 1 else spread,
         callback=_as_scipy_calls(callback),
         **options,
@@ -125,10 +121,6 @@ def method(
             sep="\n         ",
         )
     return found
-
-
-def _none_given(constraints: Any) -> bool:
-    return constraints is None or (hasattr(constraints, "__len__") and len(constraints) == 0)
 
 
 def _default_spread(bounds: Any, x0: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,9 +1,10 @@
 //! Runs of a built-in problem: on a thread of their own and without the interpreter, while the calling thread listens for
 //! signals and calls back.
 
-use crate::driver::Listeners;
+use crate::driver::{Listeners, with_proposal};
 use crate::errors;
 use crate::problem::Problem;
+use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
@@ -61,6 +62,23 @@ where
         self.problem.energies(at, rows, out)
     }
 
+    fn constraints(&self) -> usize {
+        <cbo_problems::Problem as Objective<T>>::constraints(self.problem)
+    }
+
+    fn energies_and_constraints(
+        &self,
+        at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        if self.brake.now.load(Relaxed) {
+            return Err(EvalError::new("interrupted"));
+        }
+        self.problem.energies_and_constraints(at, rows, energies, constraints)
+    }
+
     fn grouping(&self) -> Grouping {
         <cbo_problems::Problem as Objective<T>>::grouping(self.problem)
     }
@@ -101,7 +119,7 @@ impl<T: Number> Observer<T> for Remote<'_, T> {
 
 /// Minimises a built-in problem: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
-#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None))]
+#[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None, draws=None))]
 pub fn minimize_problem<'py>(
     py: Python<'py>,
     problem: &Problem,
@@ -109,12 +127,13 @@ pub fn minimize_problem<'py>(
     unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
     match precision {
-        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners),
-        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners),
+        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draws),
+        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draws),
     }
 }
 
@@ -123,12 +142,13 @@ fn run<'py, T: Number>(
     problem: &cbo_problems::Problem,
     plan: &Plan,
     mut listeners: Listeners<'py>,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>>
 where
     cbo_problems::Problem: Objective<T>,
 {
     let (brake, gauge) = (Brake::default(), Gauge::default());
-    let mut watch = Watch::new(problem.dim());
+    let mut watch = Watch::new(problem.dim(), !problem.constraint_texts().is_empty());
     let (out, mut steps) = channel::<Moment<T>>();
     let (answer, back) = channel();
     let back = listeners.want_moments().then_some(back);
@@ -174,7 +194,11 @@ where
         watch.finish(report, true);
     }
     let stop = report.as_ref().map_or("observer", |report| report.stop().name());
-    let Some(error) = failure else { return watch.result(py, stop, report) };
+    let Some(error) = failure else {
+        let proposal =
+            report.as_ref().zip(draws).map(|(report, draws)| Proposal::new(plan, report, draws)).transpose()?;
+        return with_proposal(watch.result(py, stop, report)?, proposal);
+    };
     listeners.unfinished(watch.result(py, errors::ending(py, &error), report)?)?;
     Err(error)
 }

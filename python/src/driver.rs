@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::function::{Fate, Function};
+use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
 use crate::watch::{Moment, Watch};
 use cbo::{AskTell, Observer, Plan, RunReport, StepReport, StopReason};
@@ -59,9 +60,12 @@ impl<'py> Listeners<'py> {
     }
 }
 
-/// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
+/// Minimises a Python function: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before. With
+/// `draws` the dictionary has a `proposal`.
 #[pyfunction]
-#[pyo3(signature = (fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None))]
+#[pyo3(signature = (
+    fun, dim, settings, *, args, way, convert, unfinished, callback=None, progress=None, constraints=None, draws=None
+))]
 #[expect(clippy::too_many_arguments, reason = "keywords, given by name by one caller")]
 pub fn minimize_function<'py>(
     py: Python<'py>,
@@ -74,13 +78,15 @@ pub fn minimize_function<'py>(
     unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
+    constraints: Option<(Bound<'py, PyAny>, usize)>,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, dim)?;
     let listeners = Listeners::new(callback, progress, unfinished, &plan);
-    let function = Function::new(fun, args, way.parse()?, convert)?;
+    let function = Function::new(fun, args, way.parse()?, convert)?.under(constraints);
     match precision {
-        Precision::F32 => run::<f32>(py, &plan, function, listeners),
-        Precision::F64 => run::<f64>(py, &plan, function, listeners),
+        Precision::F32 => run::<f32>(py, &plan, function, listeners, draws),
+        Precision::F64 => run::<f64>(py, &plan, function, listeners, draws),
     }
 }
 
@@ -89,13 +95,17 @@ fn run<'py, T: Number>(
     plan: &Plan,
     mut function: Function<'py>,
     mut listeners: Listeners<'py>,
+    draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut watch = Watch::new(plan.dim());
-    let mut run = py.detach(|| AskTell::<T>::new(plan, plan.dim())).map_err(|e| errors::of_run(&e))?;
+    let count = function.constraints();
+    let mut watch = Watch::new(plan.dim(), count > 0);
+    let begun = py.detach(|| AskTell::<T>::with_constraints(plan, plan.dim(), count));
+    let mut run = begun.map_err(|e| errors::of_run(&e))?;
     match follow(py, &mut run, &mut function, &mut listeners, &mut watch) {
         Ok((stop, report)) => {
             watch.finish(&report, run.told());
-            watch.result(py, stop.name(), Some(report))
+            let proposal = draws.map(|draws| Proposal::new(plan, &report, draws)).transpose()?;
+            with_proposal(watch.result(py, stop.name(), Some(report))?, proposal)
         }
         Err(Ended { error, kept }) => {
             let report = run.report();
@@ -108,6 +118,14 @@ fn run<'py, T: Number>(
             Err(error)
         }
     }
+}
+
+/// The dictionary of a run, with what points can be drawn from.
+pub fn with_proposal<'py>(dict: Bound<'py, PyDict>, proposal: Option<Proposal>) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(proposal) = proposal {
+        dict.set_item("proposal", Bound::new(dict.py(), proposal)?)?;
+    }
+    Ok(dict)
 }
 
 /// An exception that ended a run, and whether somebody (its traceback) keeps a view of the positions.
@@ -155,8 +173,11 @@ fn follow<'py, T: Number>(
     if at_once || run.plan().config().method.is_auto() {
         return Ok((stop, run.report()));
     }
-    let value = function.energy(run.step(), &run.consensus())?.to_f64();
-    Ok((stop, run.report_with_consensus(value)))
+    let consensus = run.consensus();
+    let mut constraints = vec![T::default(); function.constraints()];
+    function.constrain(&consensus, consensus.len(), &mut constraints)?;
+    let value = function.energy(run.step(), &consensus)?;
+    Ok((stop, run.report_with_consensus(value, &constraints)))
 }
 
 /// A round of evaluations that may end between any two of them.
@@ -193,6 +214,8 @@ fn all_at_once<T: Number>(
     }
     energies.resize(py.detach(|| run.ask().len()), T::default());
     let (step, dim) = (run.step(), run.plan().dim());
+    let mut constraints = vec![T::default(); energies.len() * function.constraints()];
+    function.constrain(run.ask().as_slice(), dim, &mut constraints)?;
     let (outcome, fate) = function.energies(step, run.ask().as_slice(), dim, energies);
     if let Err(error) = outcome {
         return Err(Ended { error, kept: fate == Fate::Kept });
@@ -204,7 +227,7 @@ fn all_at_once<T: Number>(
         // Its points are those that were just evaluated.
         run.ask();
     }
-    py.detach(|| run.tell(energies, listen)).map_err(failed)
+    py.detach(|| run.tell_constrained(energies, &constraints, listen)).map_err(failed)
 }
 
 /// Watches a step and copies it for a callback.

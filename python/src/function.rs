@@ -46,6 +46,8 @@ pub struct Function<'py> {
     /// Reads what the fast ways here do not: (result, step, row or None, points) -> float or array.
     convert: Bound<'py, PyAny>,
     keeper: Bound<'py, Keeper>,
+    /// The constraints of rows, if there are any: (n, d) -> (n, count).
+    constraints: Option<(Bound<'py, PyAny>, usize)>,
     /// Whether the function gets arrays of its own, because it kept a view before.
     copies: bool,
     looked: Instant,
@@ -70,7 +72,28 @@ impl<'py> Function<'py> {
     ) -> PyResult<Self> {
         let keeper = Keeper::new(fun.py())?;
         let args = args.iter().collect();
-        Ok(Self { fun, args, way, convert, keeper, copies: false, looked: Instant::now() })
+        Ok(Self { fun, args, way, convert, keeper, constraints: None, copies: false, looked: Instant::now() })
+    }
+
+    /// The same under constraints: a function that gives those of all rows, and how many each has.
+    pub fn under(self, constraints: Option<(Bound<'py, PyAny>, usize)>) -> Self {
+        Self { constraints, ..self }
+    }
+
+    /// How many constraints a point has.
+    pub fn constraints(&self) -> usize {
+        self.constraints.as_ref().map_or(0, |(_, count)| *count)
+    }
+
+    /// Writes the constraints of the rows, one row after the other.
+    pub fn constrain<T: Number>(&self, rows: &[T], dim: usize, out: &mut [T]) -> PyResult<()> {
+        let Some((constraints, _)) = self.constraints.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
+        let values = constraints.call1((self.own_array(rows, dim)?,))?;
+        if read(&values, out) {
+            Ok(())
+        } else {
+            Err(PyTypeError::new_err("the constraints could not be read as numbers"))
+        }
     }
 
     /// Gives the owner of the memory below a kept view to whoever keeps it.
@@ -100,6 +123,9 @@ impl<'py> Function<'py> {
         rows: Rows<'_, T>,
         answers: Answers<T>,
     ) -> (Answers<T>, PyResult<()>) {
+        if let Err(error) = self.constrain_answers(rows, &answers) {
+            return (answers, Err(error));
+        }
         if self.way == Way::Answers {
             let round = Round::new(answers, rows.len());
             let outcome = self.own_array(rows.as_slice(), rows.dim()).and_then(|points| self.ask(&points, &round));
@@ -107,6 +133,17 @@ impl<'py> Function<'py> {
         }
         let outcome = self.one_by_one(step, rows, &answers);
         (answers, outcome)
+    }
+
+    /// Gives the constraints of the rows to `answers`, before any energy.
+    fn constrain_answers<T: Number>(&self, rows: Rows<'_, T>, answers: &Answers<T>) -> PyResult<()> {
+        let count = self.constraints();
+        let mut values = vec![T::default(); rows.len() * count];
+        self.constrain(rows.as_slice(), rows.dim(), &mut values)?;
+        for (row, values) in values.chunks_exact(count.max(1)).enumerate() {
+            answers.constrain(row, values);
+        }
+        Ok(())
     }
 
     /// Writes the energies of the rows to `out`, in one call. Tells, even if it failed, what became of the view of the rows.

@@ -4,11 +4,13 @@
 
 mod answers;
 mod builtin;
+mod compare;
 mod driver;
 mod errors;
 mod function;
 mod optimizer;
 mod problem;
+mod sample;
 mod settings;
 mod success;
 mod theory;
@@ -32,6 +34,7 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<answers::Answers>()?;
     module.add_class::<problem::Problem>()?;
     module.add_class::<optimizer::Run>()?;
+    module.add_class::<sample::Proposal>()?;
     module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
@@ -39,5 +42,12 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
     module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
     module.add_function(wrap_pyfunction!(success::wilson, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_methods, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_names, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_cloud, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_scale, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_trials, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_baseline, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_summary, module)?)?;
     module.add_function(wrap_pyfunction!(theory::theory, module)?)
 }

@@ -17,17 +17,22 @@ struct State<T> {
 }
 
 impl<T: Number> State<T> {
-    fn begin(config: &CboConfig, dim: usize) -> Result<Self, SolveError> {
-        Ok(Self { run: AskTell::new(config, dim)?, watch: Watch::new(dim) })
+    fn begin(config: &CboConfig, dim: usize, constraints: usize) -> Result<Self, SolveError> {
+        Ok(Self::of(AskTell::with_constraints(config, dim, constraints)?, dim))
     }
 
     fn load(config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
-        Ok(Self { run: AskTell::load(config, dim, bytes)?, watch: Watch::new(dim) })
+        Ok(Self::of(AskTell::load(config, dim, bytes)?, dim))
     }
 
-    fn tell(&mut self, energies: &[f64]) -> Result<Option<StopReason>, SolveError> {
-        let energies: Vec<T> = energies.iter().map(|&e| T::from_f64(e)).collect();
-        self.run.tell(&energies, &mut self.watch)
+    fn of(run: AskTell<T>, dim: usize) -> Self {
+        let watch = Watch::new(dim, run.constraints() > 0);
+        Self { run, watch }
+    }
+
+    fn tell(&mut self, energies: &[f64], constraints: &[f64]) -> Result<Option<StopReason>, SolveError> {
+        let own = |numbers: &[f64]| numbers.iter().map(|&e| T::from_f64(e)).collect::<Vec<T>>();
+        self.run.tell_constrained(&own(energies), &own(constraints), &mut self.watch)
     }
 
     /// A copy of what there is to report.
@@ -86,11 +91,12 @@ impl Run {
 #[pymethods]
 impl Run {
     #[new]
-    fn new(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+    #[pyo3(signature = (dim, settings, constraints=0))]
+    fn new(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, constraints: usize) -> PyResult<Self> {
         let (config, precision) = settings::read(settings)?;
         let either = py.detach(|| match precision {
-            Precision::F32 => State::begin(&config, dim).map(Either::F32),
-            Precision::F64 => State::begin(&config, dim).map(Either::F64),
+            Precision::F32 => State::begin(&config, dim, constraints).map(Either::F32),
+            Precision::F64 => State::begin(&config, dim, constraints).map(Either::F64),
         });
         Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
     }
@@ -119,9 +125,23 @@ impl Run {
         with!(points, values => rows(py, values, self.dim))
     }
 
-    /// Takes the energies of all points asked for; the reason if the run should end here.
-    fn tell(&self, py: Python<'_>, energies: PyReadonlyArray1<'_, f64>) -> PyResult<Option<&'static str>> {
+    /// How many constraints a point has to meet.
+    #[getter]
+    fn constraints(&self, py: Python<'_>) -> usize {
+        py.detach(|| with!(&*self.state(), state => state.run.constraints()))
+    }
+
+    /// Takes the energies of all points asked for, and their constraints, one point after the other; the reason if the run should end
+    /// here.
+    #[pyo3(signature = (energies, constraints=None))]
+    fn tell(
+        &self,
+        py: Python<'_>,
+        energies: PyReadonlyArray1<'_, f64>,
+        constraints: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Option<&'static str>> {
         let energies = energies.as_array().to_vec();
+        let constraints = constraints.map_or(Vec::new(), |constraints| constraints.as_array().to_vec());
         let told = py.detach(|| {
             with!(&mut *self.state(), state => {
                 if state.run.told() {
@@ -131,7 +151,12 @@ impl Run {
                 if energies.len() != wanted {
                     return Err(PyValueError::new_err(format!("{} energies for {wanted} points", energies.len())));
                 }
-                state.tell(&energies).map_err(|e| errors::of_run(&e))
+                let count = wanted * state.run.constraints();
+                if constraints.len() != count {
+                    let message = format!("{} constraints for {wanted} points that have {count}", constraints.len());
+                    return Err(PyValueError::new_err(message));
+                }
+                state.tell(&energies, &constraints).map_err(|e| errors::of_run(&e))
             })
         });
         Ok(told?.map(StopReason::name))

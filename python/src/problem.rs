@@ -119,6 +119,27 @@ impl Problem {
         self.inner.confined()
     }
 
+    /// The constraints that a point has to meet besides the bounds, in plain text; empty for most functions.
+    #[getter]
+    fn constraints(&self) -> &'static [&'static str] {
+        self.inner.constraint_texts()
+    }
+
+    /// The constraints at a point of shape ``(d,)``, each met where it is zero or less, or at rows of shape ``(n, d)``.
+    fn constraint_values<'py>(&self, py: Python<'py>, x: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.rows_of(py, x)?;
+        let count = self.inner.constraint_texts().len();
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        let rows =
+            array.call_method1("reshape", ((shape.iter().product::<usize>() / self.inner.dim(), self.inner.dim()),))?;
+        let (_, constraints) = self.evaluate(py, &rows)?;
+        let flat = PyArray1::from_vec(py, constraints);
+        Ok(match shape.len() {
+            1 => flat.into_any(),
+            _ => flat.reshape([shape[0], count])?.into_any(),
+        })
+    }
+
     /// The least value.
     #[getter]
     fn minimum(&self) -> f64 {
@@ -142,18 +163,14 @@ impl Problem {
     }
 
     fn __call__<'py>(&self, py: Python<'py>, x: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let numpy = numpy::get_array_module(py)?;
-        let dtype = PyDict::new(py);
-        dtype.set_item("dtype", "float64")?;
-        let array = numpy.call_method("ascontiguousarray", (x,), Some(&dtype))?;
+        let array = self.rows_of(py, x)?;
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         match shape[..] {
-            [dim] if dim == self.inner.dim() => {
+            [dim] => {
                 let rows = array.call_method1("reshape", ((1, dim),))?;
                 Ok(self.values(py, &rows)?.get_item(0)?.call_method0("__float__")?)
             }
-            [_, dim] if dim == self.inner.dim() => Ok(self.values(py, &array)?.into_any()),
-            _ => Err(self.wrong_shape(&array.getattr("shape")?.to_string())),
+            _ => Ok(self.values(py, &array)?.into_any()),
         }
     }
 
@@ -174,14 +191,33 @@ impl Problem {
         PyValueError::new_err(format!("x has the shape {shape}: {name} takes a point ({dim},) or rows (n, {dim})"))
     }
 
+    /// A point or rows as an array of float64, of the right shape.
+    fn rows_of<'py>(&self, py: Python<'py>, x: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let numpy = numpy::get_array_module(py)?;
+        let dtype = PyDict::new(py);
+        dtype.set_item("dtype", "float64")?;
+        let array = numpy.call_method("ascontiguousarray", (x,), Some(&dtype))?;
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        match shape[..] {
+            [dim] | [_, dim] if dim == self.inner.dim() => Ok(array),
+            _ => Err(self.wrong_shape(&array.getattr("shape")?.to_string())),
+        }
+    }
+
     fn values<'py>(&self, py: Python<'py>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let rows: PyReadonlyArray2<'py, f64> = rows.extract()?;
+        Ok(PyArray1::from_vec(py, self.evaluate(py, rows)?.0))
+    }
+
+    /// The values of rows and their constraints, one row after the other.
+    fn evaluate(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, Vec<f64>)> {
+        let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
         let mut values = vec![0.0; rows.shape()[0]];
-        let slice = rows.as_slice()?;
-        let outcome =
-            py.detach(|| self.inner.energies(StepContext::default(), Rows::new(slice, self.inner.dim()), &mut values));
+        let mut constraints = vec![0.0; values.len() * self.inner.constraint_texts().len()];
+        let points = Rows::new(rows.as_slice()?, self.inner.dim());
+        let at = StepContext::default();
+        let outcome = py.detach(|| self.inner.energies_and_constraints(at, points, &mut values, &mut constraints));
         outcome.map_err(|e| PyRuntimeError::new_err(errors::told(&e)))?;
-        Ok(PyArray1::from_vec(py, values))
+        Ok((values, constraints))
     }
 }
 

@@ -167,6 +167,7 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
             "dt" => config.dt = number(field, value)?,
             "diffusion" => config.diffusion = text(field, value)?,
             "scheme" => config.scheme = text(field, value)?,
+            "truncation" => config.truncation = optional(field, value, number)?,
             // Several keys make one setting, below.
             "init" | "init_points" | "init_box" | "init_mean" | "init_variance" => (),
             "batch" => config.batch = optional(field, value, size)?,
@@ -199,7 +200,8 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
 
 /// The configuration that `settings` describe.
 pub fn read(settings: &Bound<'_, PyDict>) -> PyResult<(CboConfig, Precision)> {
-    read_over(CboConfig::default(), settings)
+    let method = settings.get_item("method")?.map(|value| text("method", &value)).transpose()?;
+    read_over(CboConfig::of(method.unwrap_or_default()), settings)
 }
 
 /// The same, checked for a run in `dim` dimensions.

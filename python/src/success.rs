@@ -5,9 +5,9 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use cbo::{CboConfig, EvalError, Objective, SolveError};
-use cbo_lab::success::{Outcome, Rate, outcome};
+use cbo_lab::success::{Judge, Outcome, Rate, outcome};
 use numpy::PyArray1;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -25,16 +25,19 @@ pub fn success_runs<'py>(
     problem: &Problem,
     settings: &Bound<'py, PyDict>,
     runs: usize,
+    judge: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
     let config = plan.config();
+    let judge: Judge = judge.parse().map_err(|e| PyValueError::new_err(format!("judge = {judge:?}: {e}")))?;
     let outcomes = match precision {
-        Precision::F32 => all::<f32>(py, &problem.inner, config, runs)?,
-        Precision::F64 => all::<f64>(py, &problem.inner, config, runs)?,
+        Precision::F32 => all::<f32>(py, &problem.inner, config, runs, judge)?,
+        Precision::F64 => all::<f64>(py, &problem.inner, config, runs, judge)?,
     };
     let dict = PyDict::new(py);
     dict.set_item("fun", PyArray1::from_iter(py, outcomes.iter().map(|o| o.value)))?;
     dict.set_item("distance", PyArray1::from_iter(py, outcomes.iter().map(|o| o.distance)))?;
+    dict.set_item("violation", PyArray1::from_iter(py, outcomes.iter().map(|o| o.violation)))?;
     dict.set_item("nfev", PyArray1::from_iter(py, outcomes.iter().map(|o| o.evaluations as i64)))?;
     dict.set_item("nit", PyArray1::from_iter(py, outcomes.iter().map(|o| o.steps as i64)))?;
     Ok(dict)
@@ -45,6 +48,7 @@ fn all<T: Number>(
     problem: &cbo_problems::Problem,
     config: &CboConfig,
     runs: usize,
+    judge: Judge,
 ) -> PyResult<Vec<Outcome>>
 where
     cbo_problems::Problem: Objective<T>,
@@ -59,7 +63,7 @@ where
     let outcome = std::thread::scope(|scope| {
         let (brake, pool) = (&brake, &pool);
         let worker = scope.spawn(move || {
-            let one = |run: usize| one::<T>(problem, config, run as u64, brake);
+            let one = |run: usize| one::<T>(problem, config, run as u64, judge, brake);
             let outcomes =
                 pool.install(|| (0..runs).into_par_iter().with_max_len(1).map(one).collect::<Result<_, _>>());
             drop(ended);
@@ -93,6 +97,7 @@ fn one<T: Number>(
     problem: &cbo_problems::Problem,
     config: &CboConfig,
     run: u64,
+    judge: Judge,
     brake: &Brake,
 ) -> Result<Outcome, SolveError>
 where
@@ -104,7 +109,7 @@ where
     }
     let config = CboConfig { threads: 1, seed: config.seed.wrapping_add(run), ..config.clone() };
     let stop = || brake.soon.load(Relaxed);
-    outcome(&config, problem, &Braked { problem, brake }, &stop)?.ok_or_else(interrupted)
+    outcome(&config, problem, &Braked { problem, brake }, judge, &stop)?.ok_or_else(interrupted)
 }
 
 /// The ends of the 95 % Wilson interval of a rate.

@@ -2,7 +2,7 @@
 
 use crate::settings::Number;
 use crate::view;
-use cbo::{History, Observer, Phase, RunReport, StepReport, StopReason};
+use cbo::{History, Minimiser, Observer, Phase, RunReport, StepReport, StopReason};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -39,6 +39,7 @@ pub struct Told {
     seconds: f64,
     /// The best value.
     pub best: f64,
+    violation: f64,
     x: Vec<f64>,
     consensus: Vec<f64>,
     consensus_value: f64,
@@ -54,11 +55,13 @@ pub struct Watch {
     pub last: Told,
     /// The particles that the last step evaluated, if not all.
     evaluated: Vec<u32>,
+    /// Whether points have to meet constraints.
+    constrained: bool,
 }
 
 impl Watch {
-    /// A watch for a run in `dim` dimensions.
-    pub fn new(dim: usize) -> Self {
+    /// A watch for a run in `dim` dimensions, perhaps under constraints.
+    pub fn new(dim: usize, constrained: bool) -> Self {
         let history = History::new(HISTORY);
         Self {
             history: if dim <= POINTS_UP_TO { history.with_points() } else { history },
@@ -72,11 +75,13 @@ impl Watch {
                 sigma: f64::NAN,
                 seconds: 0.0,
                 best: f64::INFINITY,
+                violation: 0.0,
                 x: vec![f64::NAN; dim],
                 consensus: vec![f64::NAN; dim],
                 consensus_value: f64::NAN,
             },
             evaluated: Vec::new(),
+            constrained,
             spacing: None,
         }
     }
@@ -86,6 +91,7 @@ impl Watch {
     pub fn finish<T: Number>(&mut self, report: &RunReport<T>, told: bool) {
         let last = &mut self.last;
         (last.best, last.consensus_value) = (report.best().value, report.consensus().value);
+        last.violation = report.best().violation;
         (last.step, last.time, last.seconds) = (report.steps(), report.time(), report.seconds());
         (last.evaluations, last.failed, last.infeasible) =
             (report.evaluations(), report.failed_evaluations(), report.infeasible_evaluations());
@@ -109,9 +115,11 @@ impl Watch {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (dict, dim) = (self.last.dict(py)?, self.last.x.len());
         dict.set_item("stop", stop)?;
+        dict.set_item("constrained", self.constrained)?;
         dict.set_item("message", report.as_ref().map_or("", |report| report.message()))?;
         dict.set_item("phases", phases(py, report.as_ref().map_or(&[], |report| report.phases()))?)?;
         dict.set_item("explanation", report.as_ref().map_or(&[][..], |report| report.explanation()))?;
+        dict.set_item("minimisers", minimisers(py, report.as_ref().map_or(&[], |report| report.minimisers()))?)?;
         let covariance = report.as_ref().and_then(|report| report.covariance());
         let square = covariance.map(|rows| PyArray1::from_slice(py, rows).reshape([dim, dim])).transpose()?;
         dict.set_item("hess_inv", square)?;
@@ -148,6 +156,10 @@ impl Watch {
         for (name, column) in columns {
             dict.set_item(name, PyArray1::from_iter(py, records.iter().map(column)))?;
         }
+        if self.constrained {
+            let violations = records.iter().map(|r| r.violation.unwrap_or(f64::NAN));
+            dict.set_item("violation", PyArray1::from_iter(py, violations))?;
+        }
         if self.last.x.len() <= POINTS_UP_TO {
             let points = records.iter().flat_map(|r| r.consensus.iter().copied());
             let points = PyArray1::from_iter(py, points).reshape([records.len(), self.last.x.len()])?;
@@ -176,12 +188,15 @@ impl<T: Number> Observer<T> for Watch {
 
 impl Told {
     fn take<T: Number>(&mut self, step: &StepReport<'_, T>) {
-        if step.best().value != self.best || self.x.first().is_some_and(|x| x.is_nan()) {
+        if (step.best().value, step.best().violation) != (self.best, self.violation)
+            || self.x.first().is_some_and(|x| x.is_nan())
+        {
             copy(&step.best().x, &mut self.x);
         }
         self.consensus.copy_from_slice(step.consensus());
         (self.step, self.time, self.seconds) = (step.step(), step.time(), step.seconds());
         (self.best, self.alpha, self.sigma) = (step.best().value, step.alpha(), step.sigma());
+        self.violation = step.best().violation;
         (self.evaluations, self.failed, self.infeasible) =
             (step.evaluations(), step.failed_evaluations(), step.infeasible_evaluations());
     }
@@ -190,6 +205,8 @@ impl Told {
         let dict = PyDict::new(py);
         dict.set_item("x", PyArray1::from_slice(py, &self.x))?;
         dict.set_item("fun", self.best)?;
+        dict.set_item("feasible", self.violation == 0.0)?;
+        dict.set_item("violation", self.violation)?;
         dict.set_item("nfev", self.evaluations)?;
         dict.set_item("nit", self.step)?;
         dict.set_item("consensus", PyArray1::from_slice(py, &self.consensus))?;
@@ -246,6 +263,20 @@ fn phases<'py>(py: Python<'py>, phases: &[Phase]) -> PyResult<Bound<'py, PyList>
         dict.set_item("stop", phase.to)?;
         dict.set_item("best", phase.best)?;
         dict.set_item("end", &phase.end)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Minimisers as dictionaries.
+fn minimisers<'py, T: Number>(py: Python<'py>, found: &[Minimiser<T>]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for minimiser in found {
+        let dict = PyDict::new(py);
+        dict.set_item("x", PyArray1::from_iter(py, minimiser.x.iter().map(|x| x.to_f64())))?;
+        dict.set_item("fun", minimiser.value)?;
+        dict.set_item("particles", minimiser.particles)?;
+        dict.set_item("fraction", minimiser.fraction)?;
         list.append(dict)?;
     }
     Ok(list)

@@ -94,7 +94,7 @@ def test_what_is_off_or_no_setting_of_the_dynamics_leaves_auto(options):
         ({"method": "auto", "sigma": 1.0}, ValueError, "sigma = 1.0: is a setting of method cbo"),
         ({"method": "auto", "steps": 9}, ValueError, "steps = 9: limits a swarm; use max_evaluations"),
         ({"method": "auto", "particles": 9}, ValueError, "particles = 9: is a setting of method cbo"),
-        ({"method": "atuo"}, ValueError, "method = 'atuo': it is one of auto, cbo, memory"),
+        ({"method": "atuo"}, ValueError, "method = 'atuo': it is one of auto, cbo, memory, hopping"),
         ({"method": 3}, TypeError, "method = 3: must be a text"),
         ({"method": "cbo", "local": True}, ValueError, "local = True: only method='auto' polishes, not method"),
         ({"sigma": 1.0, "local": True}, ValueError, "local = True: only method='auto' polishes, not sigma"),

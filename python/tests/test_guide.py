@@ -65,6 +65,11 @@ def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(capsys.readouterr().out.split()[0]) < 1e-3
 
 
+def test_the_example_of_the_page_on_constraints() -> None:
+    (example,) = blocks((PAGE.parent / "constraints.md").read_text(encoding="utf-8"))
+    exec(example.text, {})
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=[f"line {block.line}" for block in BLOCKS])
 def test_block(block: Block, place: dict[str, Any]) -> None:
     for word in block.words:

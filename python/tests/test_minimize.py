@@ -50,6 +50,8 @@ def test_three_kinds_of_objective_find_the_same(method, batch):
         {"reduction": "on"},
         {"method": "memory"},
         {"method": "memory:drift=0.4,beta=2"},
+        {"method": "jumps:rate=2,size=1"},
+        {"method": "adam:beta2=0.9"},
     ],
 )
 def test_options_mean_the_same_for_all_objectives(options):
@@ -58,6 +60,28 @@ def test_options_mean_the_same_for_all_objectives(options):
     built_in = cbo.minimize(problem, problem.bounds, **keywords)
     rows = cbo.minimize(lambda x: problem(x), problem.bounds, vectorized=True, **keywords)
     assert same(built_in, rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "inside"),
+    [
+        ("mirror", lambda x: (abs(x) <= 5.12).all()),
+        ("mirror:map=simplex", lambda x: (x >= 0).all() and abs(x.sum() - 1) < 1e-12),
+        ("mirror:map=ball,radius=2", lambda x: np.linalg.norm(x) <= 2),
+        ("sphere:radius=3", lambda x: abs(np.linalg.norm(x) - 3) < 1e-12),
+        ("hypersurface:surface=torus", lambda x: abs(np.hypot(np.hypot(x[0], x[1]) - 2, x[2]) - 1) < 1e-12),
+    ],
+)
+def test_sets_and_surfaces_are_kept_to(method, inside):
+    handling = "reflect" if method == "mirror" else "none"  # the box is where the others start
+    result = cbo.minimize(rastrigin, BOX, method=method, bound_handling=handling, steps=50, seed=2)
+    assert inside(result.x) and inside(result.consensus)
+    assert all(inside(x) for x in result.population)
+
+
+def test_bounds_contradict_surfaces():
+    with pytest.raises(ValueError, match="bounds = 3 pairs: particles of method sphere stay on their surface"):
+        cbo.minimize(rastrigin, BOX, method="sphere")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

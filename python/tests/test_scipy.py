@@ -132,13 +132,12 @@ def test_derivatives_are_ignored_with_a_warning() -> None:
         run(bounds=BOX)
 
 
-@pytest.mark.parametrize(
-    "constraints",
-    [{"type": "eq", "fun": np.sum}, [{"type": "ineq", "fun": np.sum}], optimize.LinearConstraint(np.eye(3))],
-)
-def test_constraints_are_refused(constraints: Any) -> None:
-    with pytest.raises(ValueError, match="constraints = .*bounds are the only constraints"):
-        run(bounds=BOX, constraints=constraints)
+def test_constraints_are_honoured() -> None:
+    for constraint in ({"type": "ineq", "fun": lambda x: 2 - np.sum(x)}, optimize.LinearConstraint(np.ones((1, 3)), -np.inf, 2)):
+        result = run(bounds=BOX, constraints=constraint, options={"seed": 3, "maxfev": 2000})
+        assert result.feasible and result.maxcv == 0.0 and np.sum(result.x) <= 2
+    with pytest.raises(TypeError, match="constraints = 'x > 0': give scipy's"):
+        run(bounds=BOX, constraints="x > 0")
 
 
 def test_bad_options() -> None:

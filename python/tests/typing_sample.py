@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import cbo
@@ -55,6 +56,25 @@ def main() -> None:
 
     rate: cbo.SuccessRate = cbo.success_rate(cbo.problems.sphere(2), runs=3, steps=20, particles=20)
     print(rate.rate, rate.low, rate.high, rate.median_nfev)
+
+    def solver(
+        fun: Callable[[NDArray[np.float64]], float], bounds: list[tuple[float, float]], budget: int, seed: int
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(budget):
+            fun(np.array([rng.uniform(low, high) for low, high in bounds]))
+
+    found: cbo.Comparison = cbo.compare(
+        {"bowl": sphere},
+        ["auto", "pso:particles=10", solver],
+        box,
+        runs=2,
+        max_evaluations=100,
+        minimum=0.0,
+        judge="best",
+    )
+    curve: cbo.Curve = found.curves["bowl", "solver"]
+    print(found, found.table[0]["rate"], found.tests, curve.reached[-1])
     answer: cbo.Theory = cbo.theory(cbo.problems.rastrigin(2), tau=0.5)
     print(answer.covered, answer.v0)
 

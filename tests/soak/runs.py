@@ -38,6 +38,7 @@ def of_function(trial):
         ["--method", "cbo", *swarm, "--batch", 100, "--update", "partial", "--kick", 0.5],
         ["--method", "memory", *swarm],
         ["--method", "memory:beta=30", *swarm],
+        ["--method", random.choice(["jumps", "adam", "mirror", "sphere"]), *swarm],
     ])
     return Plan(words, {}, False)
 

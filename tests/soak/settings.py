@@ -65,7 +65,7 @@ def schedule(random, low, high, kind):
 
 
 def dynamics(random, dim):
-    """The settings of the methods `cbo` and `memory`."""
+    """The settings of the methods of a swarm."""
     particles = random.choice([1, 2, 3, 8, 10, 33, 64, 100, 120, 400, random.randint(1, 600)])
     dt = random.choice(["0.01", "0.05", "0.1", "0.1", "0.5", "1"])
     words = ["--particles", particles, "--dt", dt]
@@ -100,7 +100,10 @@ def dynamics(random, dim):
 def method(random, dim):
     """A method with its settings and its limits."""
     memory = random.choice(["memory", "memory:drift=0.5,beta=30", "memory:beta=inf,noise=1,theta=0.1"])
-    name = random.choice(["auto", "auto", "", "cbo", memory])
+    others = ["jumps", "jumps:rate=20,size=0.5", "adam", "adam:beta1=0,epsilon=1e-3", "mirror", "mirror:map=simplex"]
+    others += ["mirror:map=ball,radius=2,centre=1", "mirror:map=sparse", "sphere", "sphere:radius=3"]
+    others += ["hypersurface", "hypersurface:surface=torus", "hypersurface:surface=stiefel,columns=2"]
+    name = random.choice(["auto", "auto", "", "cbo", memory, random.choice(others)])
     words = ["--method", name] if name else []
     if name not in ("auto", ""):
         words += dynamics(random, dim)

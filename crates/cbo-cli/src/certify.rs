@@ -10,6 +10,7 @@ use cbo::{CboConfig, Diffusion};
 use cbo_lab::certificate::{Certificate, CertificateRecord, CertificateSummary};
 use cbo_lab::theory::{Assumptions, Basis};
 use cbo_problems::Problem;
+use cbo_runs::folder::Folder;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -20,9 +21,12 @@ const COLUMNS: &str = "step,time,alpha,sigma,v,w2_squared,variance,distance,deri
                        lemma_bound_sharp,laplace_bound,laplace_q,laplace_r,laplace_mass,log_mass,log_mass_bound,\
                        log_mass_bound_sharp";
 
+/// Names of the files of a certificate.
+const FILES: [&str; 3] = ["certificate.csv", "certificate.svg", "certificate.png"];
+
 /// The files of a certificate in `folder`: CSV, SVG, PNG.
 pub fn files(folder: &Path) -> [PathBuf; 3] {
-    ["certificate.csv", "certificate.svg", "certificate.png"].map(|name| folder.join(name))
+    FILES.map(|name| folder.join(name))
 }
 
 /// The observer of a run; a usage error where the theory has no place for the function.
@@ -41,16 +45,23 @@ pub fn sum_up(certificate: &Certificate, folder: &Path) -> Option<CertificateRes
     certificate.summary().map(|summary| CertificateResult::new(certificate, &summary, &files(folder)))
 }
 
-/// Writes the files of a certificate to `folder`, which may be that of the run.
-pub fn write(certificate: &Certificate, problem: &Problem, folder: &Path, is_of_run: bool) -> Result<(), CliError> {
+/// Writes the files of a certificate to the folder of the run, else to `place`.
+pub fn write(
+    certificate: &Certificate,
+    problem: &Problem,
+    place: &Path,
+    folder: Option<&Folder>,
+) -> Result<(), CliError> {
     if certificate.summary().is_none() {
         return Ok(());
     }
-    let write = if is_of_run { write_own } else { write_whole };
-    let files = files(folder);
-    write(&files[0], csv(certificate.records()).as_bytes())?;
-    write(&files[1], &plot::certificate::overview(problem, certificate, Format::Svg)?)?;
-    write(&files[2], &plot::certificate::overview(problem, certificate, Format::Png)?)
+    let write = |name: &str, contents: &[u8]| match folder {
+        Some(folder) => write_own(folder, name, contents),
+        None => write_whole(&place.join(name), contents),
+    };
+    write(FILES[0], csv(certificate.records()).as_bytes())?;
+    write(FILES[1], &plot::certificate::overview(problem, certificate, Format::Svg)?)?;
+    write(FILES[2], &plot::certificate::overview(problem, certificate, Format::Png)?)
 }
 
 /// The records as CSV, one line per step; what does not apply is an empty cell.

@@ -5,7 +5,8 @@ pub mod uses;
 
 use crate::error::CliError;
 pub use cbo_runs::files::names;
-use cbo_runs::files::{self, create_new, temporary};
+use cbo_runs::files::{create_new, temporary};
+use cbo_runs::folder::{Folder, FolderError};
 use place::Place;
 use std::fs;
 use std::io;
@@ -21,8 +22,11 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
 }
 
 /// The same for a file of a run folder, where no link is followed.
-pub fn write_own(path: &Path, contents: &[u8]) -> Result<(), CliError> {
-    files::write_whole(path, contents).map_err(failed(path))
+pub fn write_own(folder: &Folder, name: &str, contents: &[u8]) -> Result<(), CliError> {
+    folder.write(name, contents).map_err(|error| match error {
+        FolderError::Io { path, error } => failed(&path)(error),
+        error => CliError::failed(&error),
+    })
 }
 
 /// Finds out before a run whether `path` can be written after it.

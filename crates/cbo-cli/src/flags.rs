@@ -67,6 +67,11 @@ const WORDS: &[(&[&str], &str, &str)] = &[
         "--init normal:X1;X2,VARIANCE starts around a point, and --init file:PATH at the points of a file",
     ),
     (
+        &["constraints", "constr", "cons", "ineq", "subjectto", "st"],
+        "constraint",
+        "--constraint CONSTRAINT puts a function under one, such as ball:2 or sum>=1",
+    ),
+    (
         &["lb", "ub", "lower", "upper", "lowerbound", "upperbound", "range", "box", "limits", "domain", "xmin", "xmax"],
         "bounds",
         "--bounds LOW,HIGH has both ends",
@@ -106,7 +111,7 @@ const WORDS: &[(&[&str], &str, &str)] = &[
         "command",
         "cbo minimises: let your program (--command) print the negative of its value",
     ),
-    (&["method", "solver", "algorithm", "optimizer"], "method", "--method auto|cbo|memory is the method"),
+    (&["method", "solver", "algorithm", "optimizer"], "method", "--method auto|cbo|memory|... is the method"),
     (
         &["disp", "verbose", "verbosity", "callback", "print"],
         "quiet",

@@ -5,8 +5,10 @@
 
 pub mod bench;
 pub mod certify;
+pub mod compare;
 pub mod config_file;
 pub mod error;
+pub mod experiment;
 pub mod files;
 pub mod film;
 pub mod flags;
@@ -27,9 +29,11 @@ pub mod resume;
 pub mod runs;
 pub mod settings;
 pub mod setup;
+pub mod sheet;
 pub mod shell;
 pub mod stability;
 pub mod success;
+pub mod table;
 pub mod text;
 pub mod theory;
 pub mod values;
@@ -48,9 +52,11 @@ Examples:
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --out run
   cbo resume run
   cbo success rastrigin --dim 20 --runs 100
+  cbo compare rastrigin --dim 10 --methods auto,cbo,pso --out results
   cbo list
   cbo bench
   cbo paper all --quick --out figures
+  cbo experiment phase --quick --out experiments
   cbo theory rastrigin --dim 4
   cbo meanfield --quick
   cbo mnist fetch
@@ -80,12 +86,16 @@ pub enum Command {
     Runs(runs::RunsArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
+    /// Compare methods with each other and with baselines: success, evaluations, targets, tests
+    Compare(compare::CompareArgs),
     /// Show the benchmark functions: formula, domain, minimum
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
     Bench(bench::BenchArgs),
     /// Draw the figures of the paper, with measured and expected numbers
     Paper(paper::PaperArgs),
+    /// Repeat experiments of the method's authors: success over settings, compressed sensing, paths
+    Experiment(experiment::ExperimentArgs),
     /// Show what the theorem says about your settings: its constants, and advice in words
     Theory(theory::TheoryArgs),
     /// Solve the mean-field equation and compare the particles with it
@@ -100,8 +110,10 @@ pub enum Command {
 
 /// The whole command line, with complete help texts.
 pub fn command() -> clap::Command {
-    let command =
-        Cli::command().mut_subcommand("minimize", options::complete).mut_subcommand("success", options::complete);
+    let command = Cli::command()
+        .mut_subcommand("minimize", options::complete)
+        .mut_subcommand("success", options::complete)
+        .mut_subcommand("compare", |command| compare::complete(options::complete(command)));
     flags::with_short(command)
 }
 
@@ -123,9 +135,11 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Resume(args) => resume::run(&args),
             Command::Runs(args) => runs::run(&args),
             Command::Success(args) => success::run(&args, &origins),
+            Command::Compare(args) => compare::run(&args, &origins),
             Command::List(args) => list::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Paper(args) => paper::run(&args),
+            Command::Experiment(args) => experiment::run(&args),
             Command::Theory(args) => theory::run(&args),
             Command::Meanfield(args) => meanfield::run(&args),
             Command::Mnist(args) => mnist::run(&args),

@@ -37,6 +37,8 @@ struct Entry {
     dim: Option<usize>,
     domain: Vec<(Number, Number)>,
     confined: bool,
+    /// In plain text; none for most.
+    constraints: &'static [&'static str],
     optimum: &'static str,
     source: &'static str,
     parameters: Vec<ParameterEntry>,
@@ -68,6 +70,7 @@ impl Entry {
             dim: info.default_dim(),
             domain: info.domain.iter().map(|(low, high)| (Number(*low), Number(*high))).collect(),
             confined: info.confined,
+            constraints: constraints(info),
             optimum: info.optimum,
             source: info.source,
             parameters: info.parameters.iter().map(parameter).collect(),
@@ -107,6 +110,11 @@ fn with_part(part: &str) -> Vec<Info> {
     cbo_problems::all().into_iter().filter(|info| !part.is_empty() && has(info)).collect()
 }
 
+/// The constraints of a function of the list.
+fn constraints(info: &Info) -> &'static [&'static str] {
+    cbo_problems::constraints(info.name).unwrap_or_default()
+}
+
 fn dims(info: &Info) -> String {
     match info.dims {
         Dims::AtLeast(1) => "any".into(),
@@ -127,7 +135,11 @@ fn rounded(value: f64) -> String {
 }
 
 fn table(functions: &[Info]) -> String {
-    let row = |info: &Info| [info.name.to_string(), dims(info), domain(info), cut(info.optimum), info.formula.into()];
+    let formula = |info: &Info| match constraints(info).len() {
+        0 => info.formula.to_string(),
+        count => format!("{}, {count} constraints", cut(info.formula)),
+    };
+    let row = |info: &Info| [info.name.to_string(), dims(info), domain(info), cut(info.optimum), formula(info)];
     let mut rows = vec![["name", "dims", "domain", "minimum", "formula"].map(String::from)];
     rows.extend(functions.iter().map(row));
     let mut widths = [0; 5];
@@ -167,6 +179,9 @@ fn in_full(info: &Info) -> String {
         ("minimum", info.optimum.into()),
         ("source", info.source.into()),
     ];
+    for (place, constraint) in constraints(info).iter().enumerate() {
+        rows.insert(2 + place, ("constraint", constraint.to_string()));
+    }
     for p in info.parameters {
         rows.push(("parameter", format!("--{} {} ({}; from {} to {})", p.name, p.default, p.meaning, p.least, p.most)));
     }

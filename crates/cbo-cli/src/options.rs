@@ -5,13 +5,16 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::settings;
-use crate::values::{self, BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch};
+use crate::values::{
+    self, BoundsSpec, ConstraintsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec, Switch,
+};
 use cbo::{Alpha, Auto, BoundHandling, CboConfig, Diffusion, Method, Reduction, Scheme, Sigma, Update};
+use cbo_problems::Constraint;
 use clap::Args;
 use std::path::PathBuf;
 
-const SIGMA: &str =
-    "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START / log2(k + 2))";
+const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch], log:START[,step|epoch] (START / log2(k + 2)) or falling:START,END \
+     (over the run)";
 const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA (effective sample size ETA N), \
                      geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] (START log2(k + 2))";
 
@@ -60,13 +63,22 @@ pub struct RunOptions {
     /// What happens at the bounds: reflect, clip, or none (the bounds are used only for the start)
     #[arg(long, value_name = "HOW", value_parser = values::bound_handling, help_heading = "Problem")]
     pub bound_handling: Option<BoundHandling>,
+    /// Puts the function, or program, under a constraint: ball:R, hole:R, ring:R,S or sphere:R (|x| is at most R, at least R, from R to S,
+    /// R), sum<=C, sum>=C or sum=C (of the coordinates), or several with `;` between [default: off]
+    #[arg(long, value_name = "CONSTRAINT|off", value_parser = values::constraints, help_heading = "Problem")]
+    pub constraint: Option<ConstraintsSpec>,
     /// Where particles start: normal:MEAN,VARIANCE, uniform:LOW,HIGH (each one number, or one for each coordinate:
     /// normal:2;0;0,1) or file:PATH (CSV or NPY, one point per row) [default: uniform on the bounds or the domain]
     #[arg(long, value_name = "LAW", value_parser = values::init, help_heading = "Problem")]
     pub init: Option<InitSpec>,
 
     /// auto needs no settings; cbo is the swarm of the paper; memory[:NAME=VALUE,...] has particles that remember their best
-    /// points (drift, noise, beta, kappa, theta) [default: auto, or cbo where a setting of its dynamics is given]
+    /// points (drift, noise, beta, kappa, theta, gradient); hopping[:NAME=VALUE,...] draws them around a centre that hops (momentum, rate,
+    /// cosine, antithetic, weights, start); polarised[:NAME=VALUE,...] finds several minimisers (kappa, kernel); sampling[:law=true] agrees
+    /// on a covariance too; jumps[:NAME=VALUE,...] sends some particles far (rate, size); adam[:NAME=VALUE,...] has moments of the distance
+    /// (beta1, beta2, epsilon); mirror[:map=MAP,...] keeps to a box, a simplex, a ball or to sparse points; sphere[:radius=R] and
+    /// hypersurface[:surface=SURFACE,...] keep to a sphere, a torus or to orthonormal columns [default: auto, or cbo where a setting of its
+    /// dynamics is given]
     #[arg(long, value_name = "METHOD", value_parser = values::method, help_heading = "Dynamics")]
     pub method: Option<Method>,
     /// Method auto: only polishes the start, without restarts elsewhere
@@ -94,6 +106,9 @@ pub struct RunOptions {
     /// Time discretisation: euler-maruyama or drift-first
     #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
     pub scheme: Option<Scheme>,
+    /// Noise grows with the distance from the consensus point up to this length; `off` for without limit
+    #[arg(long, value_name = "LENGTH|off", value_parser = values::number_or_off, help_heading = "Dynamics")]
+    pub truncation: Option<Switch<f64>>,
     /// Method auto: points that each round of evaluations should have at least. Others: particles evaluated in a step, a divisor of N,
     /// `off` for all
     #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
@@ -161,8 +176,8 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The first setting given that only a swarm of the dynamics has: its flag.
-    fn of_the_dynamics(&self) -> Option<&'static str> {
+    /// The settings given that only a swarm of the dynamics has: their flags.
+    pub fn of_the_dynamics(&self) -> impl Iterator<Item = &'static str> {
         fn on<T>(switch: &Option<Switch<T>>) -> bool {
             matches!(switch, Some(Switch(Some(_))))
         }
@@ -174,6 +189,7 @@ impl RunOptions {
             ("dt", self.dt.is_some()),
             ("diffusion", self.diffusion.is_some()),
             ("scheme", self.scheme.is_some()),
+            ("truncation", on(&self.truncation)),
             ("update", self.update.is_some()),
             ("kick", on(&self.kick)),
             ("freeze", self.freeze.as_ref().is_some_and(|freeze| *freeze != FreezeSpec::Off)),
@@ -183,7 +199,30 @@ impl RunOptions {
             ("time", on(&self.time)),
             ("diameter", on(&self.diameter)),
         ];
-        given.into_iter().find_map(|(flag, given)| given.then_some(flag))
+        given.into_iter().filter_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// Leaves out a setting of the dynamics, for a method that does not have it.
+    pub fn leave_out(&mut self, flag: &str) {
+        match flag {
+            "particles" => self.particles = None,
+            "lambda" => self.lambda = None,
+            "sigma" => self.sigma = None,
+            "alpha" => self.alpha = None,
+            "dt" => self.dt = None,
+            "diffusion" => self.diffusion = None,
+            "scheme" => self.scheme = None,
+            "truncation" => self.truncation = None,
+            "update" => self.update = None,
+            "kick" => self.kick = None,
+            "freeze" => self.freeze = None,
+            "epoch-steps" => self.epoch_steps = None,
+            "reduction" => self.reduction = None,
+            "steps" => self.steps = None,
+            "time" => self.time = None,
+            "diameter" => self.diameter = None,
+            _ => (),
+        }
     }
 
     /// Settles the method where none is given: auto, or cbo if a setting of its dynamics is given, or something `else_given` that only
@@ -193,7 +232,7 @@ impl RunOptions {
         else_given: Option<&'static str>,
         origins: &Origins,
     ) -> Result<Option<String>, CliError> {
-        let reason = self.of_the_dynamics().or(else_given);
+        let reason = self.of_the_dynamics().next().or(else_given);
         let (method, note) = match (self.method, reason) {
             (Some(method), _) => (method, None),
             (None, None) => (Method::Auto(Auto::default()), None),
@@ -237,7 +276,12 @@ impl RunOptions {
             config.kick = None;
         }
         set!(method, particles, lambda, sigma, alpha, dt, diffusion, scheme, update, bound_handling, seed, threads, strict;
-             batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
+             truncation, batch, kick, epoch_steps, reduction, steps, time, max_evaluations, max_seconds, target, diameter, stagnation);
+    }
+
+    /// The constraints that the function or program is put under.
+    pub fn constraints(&self) -> Vec<Constraint> {
+        self.constraint.clone().unwrap_or_default().0
     }
 
     /// Whether one JSON object is wanted.
@@ -273,4 +317,29 @@ pub fn complete(command: clap::Command) -> clap::Command {
             _ => arg,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{FromArgMatches, Parser};
+
+    #[test]
+    fn every_setting_of_the_dynamics_can_be_left_out() {
+        #[derive(Parser)]
+        struct All {
+            #[command(flatten)]
+            run: RunOptions,
+        }
+        let line = "cbo sphere --particles 2 --lambda 1 --sigma 1 --alpha 1 --dt 1 --diffusion isotropic --scheme drift-first --batch 1 \
+                    --update partial --kick 1 --freeze 1 --epoch-steps 1 --reduction on --steps 1 --time 1 --diameter 1";
+        let matches = <All as clap::CommandFactory>::command().get_matches_from(line.split_whitespace());
+        let mut options = All::from_arg_matches(&matches).expect("options").run;
+        let given: Vec<&str> = options.of_the_dynamics().collect();
+        assert_eq!(given.len(), 15);
+        for (left, flag) in given.iter().enumerate().rev() {
+            options.leave_out(flag);
+            assert_eq!(options.of_the_dynamics().collect::<Vec<_>>(), given[..left], "{flag}");
+        }
+    }
 }

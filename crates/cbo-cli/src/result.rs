@@ -1,12 +1,13 @@
 //! The result of a run: one JSON object, or a few lines for people.
 
 use crate::certify::CertificateResult;
+use crate::minimize::sample::SampleResult;
 use crate::minimize::target::Target;
 use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::text::one_line;
 use crate::values::Precision;
 use cbo::simd;
-use cbo::{CboConfig, Phase, RunReport, Scalar, StopReason};
+use cbo::{CboConfig, Method, Minimiser, Phase, RunReport, Sample, Scalar, StopReason};
 use serde::Serialize;
 
 /// The report of a run, in the order of the JSON object.
@@ -22,6 +23,12 @@ pub struct Summary {
     pub x: Vec<Number>,
     /// Its value.
     pub value: Number,
+    /// Whether the best point meets its constraints, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feasible: Option<bool>,
+    /// How far it violates the worst of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violation: Option<Number>,
     /// The consensus point at the end.
     pub consensus: Vec<Number>,
     /// Its value.
@@ -53,6 +60,12 @@ pub struct Summary {
     /// Particles at the end, if the method has a swarm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub particles: Option<usize>,
+    /// The minimisers that a polarised swarm found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimisers: Option<Vec<MinimiserResult>>,
+    /// What draws from the law tell of it, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleResult>,
     /// What the method auto did, one phase after the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<PhaseResult>>,
@@ -72,6 +85,38 @@ pub struct Summary {
     /// What the lemma and the propositions of the paper say about it, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateResult>,
+}
+
+/// A minimiser that a swarm found.
+#[derive(Clone, Debug, Serialize)]
+pub struct MinimiserResult {
+    /// The best particle there.
+    pub x: Vec<Number>,
+    /// Its value.
+    pub value: Number,
+    /// Particles that belong to it.
+    pub particles: usize,
+    /// The same as a fraction of the swarm.
+    pub fraction: Number,
+}
+
+impl<T: Scalar> From<&Minimiser<T>> for MinimiserResult {
+    fn from(found: &Minimiser<T>) -> Self {
+        Self {
+            x: found.x.iter().map(|x| Number(x.to_f64())).collect(),
+            value: Number(found.value),
+            particles: found.particles,
+            fraction: Number(found.fraction),
+        }
+    }
+}
+
+impl MinimiserResult {
+    fn line(&self) -> String {
+        let x: Vec<f64> = self.x.iter().map(|v| v.0).collect();
+        let (particles, percent) = (grouped(self.particles as u64), (100.0 * self.fraction.0).round());
+        format!("{} at {}, {particles} particles ({percent} %)", short(self.value.0), point(&x))
+    }
 }
 
 /// A phase of the method auto.
@@ -109,16 +154,19 @@ impl Summary {
         let (best, consensus) = (double(&report.best().x), double(&report.consensus().x));
         let stopped = interrupted && matches!(report.stop(), StopReason::Observer | StopReason::Failed);
         let auto = config.method.is_auto();
+        let (known, constrained) = (target.function_with_minimum(), target.constraint_count() > 0);
         Self {
             objective: target.description().to_string(),
             dim: best.len(),
             method: config.method.to_string(),
             x: numbers(&best),
             value: Number(report.best().value),
+            feasible: constrained.then(|| report.is_feasible()),
+            violation: constrained.then_some(Number(report.best().violation)),
             consensus: numbers(&consensus),
             consensus_value: Number(report.consensus().value),
-            minimum: target.function().map(|problem| Number(problem.minimum())),
-            distance: target.function().map(|problem| Number(problem.distance_to_minimiser(&best))),
+            minimum: known.map(|problem| Number(problem.minimum())),
+            distance: known.map(|problem| Number(problem.distance_to_minimiser(&best))),
             evaluations: report.evaluations(),
             failed_evaluations: report.failed_evaluations(),
             infeasible_evaluations: report.infeasible_evaluations(),
@@ -130,6 +178,9 @@ impl Summary {
             sigma: Number(report.sigma()),
             particles: (!auto)
                 .then(|| if report.ensemble().is_empty() { config.particles } else { report.ensemble().len() }),
+            minimisers: matches!(config.method, Method::Polarised(_))
+                .then(|| report.minimisers().iter().map(MinimiserResult::from).collect()),
+            sample: None,
             phases: auto.then(|| report.phases().iter().map(PhaseResult::from).collect()),
             explanation: None,
             seed: report.seed(),
@@ -139,6 +190,13 @@ impl Summary {
             seconds: Number(report.seconds()),
             certificate: None,
         }
+    }
+
+    /// Adds draws, and what they cost.
+    pub fn add<T: Scalar>(&mut self, result: SampleResult, drawn: &Sample<T>) {
+        self.sample = Some(result);
+        self.evaluations += drawn.evaluations();
+        self.failed_evaluations += drawn.failed_evaluations();
     }
 
     /// A few lines for people.
@@ -166,11 +224,26 @@ impl Summary {
             ("stopped", stopped),
             ("seconds", short(self.seconds.0)),
         ];
-        if let Some(consensus) = consensus {
-            rows.insert(3, ("consensus", consensus));
+        if let Some(sample) = &self.sample {
+            rows[0].0 = "sampled";
+            rows.splice(1..3, sample.lines());
+        } else {
+            if let Some(consensus) = consensus {
+                rows.insert(3, ("consensus", consensus));
+            }
+            if let Some(distance) = &self.distance {
+                rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
+            }
         }
-        if let Some(distance) = &self.distance {
-            rows.insert(3, ("distance", format!("{} to the nearest minimiser (maximum norm)", short(distance.0))));
+        if let (Some(feasible), Some(violation)) = (self.feasible, &self.violation) {
+            let words = match feasible {
+                true => "yes: the best point meets all constraints".into(),
+                false => format!("no: the best point violates its constraints by {}", short(violation.0)),
+            };
+            rows.insert(3, ("feasible", words));
+        }
+        for (number, minimiser) in self.minimisers.iter().flatten().enumerate() {
+            rows.push((if number == 0 { "minimisers" } else { "" }, minimiser.line()));
         }
         if let Some(certificate) = &self.certificate {
             rows.extend(certificate.lines());

@@ -24,7 +24,7 @@ pub struct ResumeArgs {
     /// The run folder, given as --out before
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// A new limit of steps, or how many more (+N)
+    /// A new limit of steps (of training: iterations), or how many more (+N)
     #[arg(long, value_name = "STEPS|+MORE", value_parser = values::count_budget, help_heading = "When to stop")]
     pub steps: Option<Budget<u64>>,
     /// A new limit of evaluations, or how many more (+N)

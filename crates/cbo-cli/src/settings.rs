@@ -6,7 +6,7 @@ use crate::values::{RotateSpec, ShiftSpec};
 use cbo::{CboConfig, Coordinates};
 
 /// The settings of a swarm, which the method auto does not have.
-const DYNAMICS: [&str; 15] = [
+const DYNAMICS: [&str; 16] = [
     "particles",
     "lambda",
     "sigma",
@@ -14,6 +14,7 @@ const DYNAMICS: [&str; 15] = [
     "dt",
     "diffusion",
     "scheme",
+    "truncation",
     "update",
     "kick",
     "freeze",
@@ -36,6 +37,7 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
         dt,
         diffusion,
         scheme,
+        truncation,
         init,
         batch,
         update,
@@ -43,6 +45,7 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
         freeze,
         bounds,
         bound_handling,
+        surface: _, // a function, which has no text
         epoch_steps,
         reduction,
         steps,
@@ -70,6 +73,7 @@ pub fn of_config(config: &CboConfig, points: &str) -> Vec<(&'static str, String)
         ("dt", text::number(*dt)),
         ("diffusion", diffusion.to_string()),
         ("scheme", scheme.to_string()),
+        ("truncation", text::optional(*truncation, text::number)),
         ("batch", text::optional(*batch, |n| n.to_string())),
         ("update", update.to_string()),
         ("kick", text::optional(*kick, text::number)),

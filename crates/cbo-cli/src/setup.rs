@@ -8,8 +8,8 @@ use crate::points::{self, PointsError};
 use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
 use crate::waits;
-use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Plan};
-use cbo_problems::{Problem, ProblemBuilder, ProblemError, Shift};
+use cbo::{BoundHandling, CboConfig, Coordinates, InitialLaw, Method, Mirror, Plan};
+use cbo_problems::{Constraint, Problem, ProblemBuilder, ProblemError, Shift};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,6 +64,17 @@ impl ProblemSpec {
         Ok(Self { name: function, dim, amplitude: options.amplitude, condition: options.condition, shift, rotate })
     }
 
+    /// Refuses a function with constraints where they would be ignored, because of what is said.
+    pub fn refuse_constraints(&self, because: &str) -> Result<(), CliError> {
+        match cbo_problems::constraints(self.name) {
+            Ok([]) | Err(_) => Ok(()),
+            Ok(_) => {
+                let remedy = format!("has constraints, {because}; choose a function without");
+                Err(CliError::setting("objective", self.name, remedy))
+            }
+        }
+    }
+
     /// The problem for a run with this seed.
     pub fn build(&self, seed: u64) -> Result<Problem, ProblemError> {
         self.builder(seed).build()
@@ -107,6 +118,8 @@ pub struct Setup {
     pub plan: Plan,
     /// The precision.
     pub precision: Precision,
+    /// The constraints that it is put under, besides its own.
+    pub constraints: Vec<Constraint>,
     /// Whether the consensus point is frozen at the minimiser, which a random shift moves with the seed.
     freeze_at_minimiser: bool,
 }
@@ -115,19 +128,38 @@ impl Setup {
     /// Checks the options and completes them with what the problem says. `origins` knows what came from a file.
     pub fn new(options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
         let problem = ProblemSpec::new(&options.problem, origins)?;
-        let precision = options.precision.unwrap_or_default();
-        let (mut config, points) = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
-        let built = problem.build_for_run(config.seed).map_err(|e| match e {
+        let drafted = settings(options, problem.dim, problem.rotate.is_some(), origins)?;
+        let built = problem.build_for_run(drafted.0.seed).map_err(|e| match e {
             ProblemError::Stopped { .. } => ended_before(),
             e => origins.blame(field_of(&e), &told(&e)),
         })?;
+        Self::complete(problem, Arc::new(built), drafted, options, origins)
+    }
+
+    /// The same problem with other options.
+    pub fn again(&self, options: &RunOptions, origins: &Origins) -> Result<Self, CliError> {
+        let drafted = settings(options, self.problem.dim, self.problem.rotate.is_some(), origins)?;
+        Self::complete(self.problem.clone(), Arc::clone(&self.built), drafted, options, origins)
+    }
+
+    /// Completes settings by what needs the problem.
+    fn complete(
+        problem: ProblemSpec,
+        built: Arc<Problem>,
+        (mut config, points): (CboConfig, Option<Vec<f64>>),
+        options: &RunOptions,
+        origins: &Origins,
+    ) -> Result<Self, CliError> {
         let given = bounds(options, built.dim()).map_err(|e| origins.blame("bounds", &e))?;
         // Outside its domain a confined function has no values; `--bound-handling none` leaves that to the weights.
-        let confined = built.confined() && options.bound_handling != Some(BoundHandling::None);
+        let confined = (built.confined() && options.bound_handling != Some(BoundHandling::None))
+            || config.method == Method::Mirror(Mirror::Box);
         config.bounds = given.unwrap_or_else(|| confined.then(|| built.domain().to_vec()));
         config.init = match (points, &options.init) {
             (Some(points), _) => InitialLaw::Points(points),
             (None, Some(InitSpec::Law(law))) => law.clone(),
+            // A law that belongs to the method.
+            _ if config.init != CboConfig::default().init => config.init,
             _ => InitialLaw::uniform(config.bounds.as_deref().unwrap_or(built.domain())),
         };
         let freeze_at_minimiser = options.freeze == Some(FreezeSpec::Minimiser);
@@ -140,7 +172,8 @@ impl Setup {
             config.freeze = built.minimisers().first().cloned();
         }
         let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
-        Ok(Self { problem, built: Arc::new(built), plan, precision, freeze_at_minimiser })
+        let (precision, constraints) = (options.precision.unwrap_or_default(), options.constraints());
+        Ok(Self { problem, built, plan, precision, constraints, freeze_at_minimiser })
     }
 
     /// The settings of a run on `problem` with this seed.
@@ -158,6 +191,13 @@ impl Setup {
     }
 }
 
+/// The settings that need neither problem nor file.
+pub fn drafted(options: &RunOptions) -> CboConfig {
+    let mut config = CboConfig::of(options.method.unwrap_or_default());
+    options.apply(&mut config);
+    config
+}
+
 /// The settings that need no problem, and the initial points if they are in a file. Checked to fit into memory, before anything
 /// of that size is allocated.
 pub fn settings(
@@ -166,8 +206,7 @@ pub fn settings(
     rotated: bool,
     origins: &Origins,
 ) -> Result<(CboConfig, Option<Vec<f64>>), CliError> {
-    let mut config = CboConfig::default();
-    options.apply(&mut config);
+    let mut config = drafted(options);
     let points = match &options.init {
         Some(InitSpec::File(path)) => Some(read_points(path, dim).map_err(|e| origins.blame("init", &e))?),
         _ => None,

@@ -1,7 +1,7 @@
 //! The warning about a swarm that cannot contract, by one rule for settings that are given and for defaults.
 
 use crate::numbers::{plain, short};
-use cbo::{CboConfig, Method, Plan, Sigma};
+use cbo::{CboConfig, Method, Plan, Sampling, Sigma};
 use cbo_lab::theory::stability::{contracting_sigmas, log_factor};
 
 /// A warning when almost every particle moves away from a consensus point that stays where it is, so that the swarm cannot contract;
@@ -10,11 +10,20 @@ use cbo_lab::theory::stability::{contracting_sigmas, log_factor};
 /// Between the bound of the mean square and this one single particles travel far while the swarm contracts: many good settings,
 /// the default among them, lie there, and are nothing to warn of. `cbo theory` tells on which side of both a setting is.
 ///
-/// Only for plain consensus-based optimization: nothing of the kind is known of the others.
+/// For plain consensus-based optimization, for jumps, and for polarised particles, each of which has such a point of its own; nothing of the
+/// kind is known of the others, and truncated noise takes nobody far away. Of sampling it is known that it contracts, or comes to rest,
+/// with every dt, but only where the swarm is.
 pub fn warning(plan: &Plan) -> Option<String> {
     let (config, dim) = (plan.config(), plan.dim());
-    if config.method != Method::Cbo {
-        return None;
+    match config.method {
+        Method::Cbo | Method::Jumps(_) | Method::Polarised(_) if config.truncation.is_none() => (),
+        Method::Sampling(Sampling { law: false }) if config.particles <= dim => {
+            return Some(format!(
+                "particles = {}: they never leave the plane that they span at the beginning; take more than dim = {dim}",
+                config.particles
+            ));
+        }
+        _ => return None,
     }
     let (lambda, dt, drift) = (plain(config.lambda), plain(config.dt), config.lambda * config.dt);
     if 1.0 - drift == 1.0 {
@@ -26,16 +35,19 @@ pub fn warning(plan: &Plan) -> Option<String> {
     if log_factor(&last, dim) <= 0.0 {
         return None;
     }
+    let jumps = config.method.jump_variance() > 0.0;
     let remedy = match contracting_sigmas(&last, dim) {
+        None if jumps => "no sigma makes it contract; let it jump less often, or less far".to_string(),
         None => "no sigma makes it contract; take a smaller dt".to_string(),
         Some((0.0, high)) => format!("sigma below {} makes it contract", short(high)),
         Some((low, high)) => format!("sigma between {} and {} makes it contract", short(low), short(high)),
     };
     Some(format!(
         "sigma = {}: the swarm cannot contract, because noise this strong takes almost every particle away from the consensus point \
-         (lambda = {lambda}, dt = {dt}, {} noise); {remedy}",
+         (lambda = {lambda}, dt = {dt}, {} noise{}); {remedy}",
         plain(last_sigma(config.sigma)),
-        config.diffusion
+        config.diffusion,
+        if jumps { format!(", {}", config.method) } else { String::new() }
     ))
 }
 
@@ -52,7 +64,7 @@ fn last_sigma(sigma: Sigma) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cbo::Diffusion;
+    use cbo::{Diffusion, Jumps};
 
     fn with(sigma: &str, diffusion: Diffusion, dim: usize) -> Option<String> {
         let sigma = sigma.parse().expect("a sigma");
@@ -84,6 +96,21 @@ mod tests {
         {
             assert_eq!(with(sigma, Diffusion::Anisotropic, 2).is_some(), warned, "{sigma}");
         }
+    }
+
+    #[test]
+    fn jumps_are_noise_too() {
+        let with = |jumps, sigma| {
+            let config =
+                CboConfig { method: Method::Jumps(jumps), sigma: Sigma::Constant(sigma), ..CboConfig::default() };
+            warning(&config.check(3).expect("settings"))
+        };
+        assert_eq!(with(Jumps::default(), 3.0), None);
+        assert_eq!(with(Jumps { rate: 1.0, size: 0.0 }, 3.0), None);
+        let often = with(Jumps { rate: 100.0, size: 4.0 }, 1.0).expect("too far");
+        assert!(often.contains("jumps:rate=100.0,size=4.0); no sigma makes it contract; let it jump less"), "{often}");
+        let text = with(Jumps { rate: 1.0, size: 2.0 }, 9.0).expect("too strong");
+        assert!(text.contains("anisotropic noise, jumps:size=2.0); sigma below"), "{text}");
     }
 
     #[test]

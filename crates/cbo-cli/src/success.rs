@@ -2,15 +2,16 @@
 
 use crate::config_file::Origins;
 use crate::error::{CliError, print, told};
+use crate::minimize::target::{keeps_minimum, under};
 use crate::minimize::{eprintln_quietly, failure};
 use crate::numbers::{Number, count, grouped, json, plain, short};
 use crate::options::RunOptions;
 use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
-use crate::{interrupt, progress, waits};
-use cbo::{CboConfig, Objective, Scalar};
-use cbo_lab::success::{Rate, median, outcome};
+use crate::{interrupt, progress, text, waits};
+use cbo::{CboConfig, Constrained, Objective, Scalar};
+use cbo_lab::success::{Criterion, Judge, Rate, median, outcome};
 use cbo_problems::{Problem, ProblemError};
 use clap::Args;
 use rayon::prelude::*;
@@ -23,7 +24,9 @@ Examples:
   cbo success ackley --dim 10 --alpha ess:0.1 --max-evaluations 50000 --tolerance 0.1
 
 Run r has the seed SEED + r, and with `random` a shift and a rotation of its own. A run is a success if its best point lies
-nearer to a minimiser than the tolerance, in the maximum norm.";
+nearer to a minimiser than the tolerance, in the maximum norm; with `--judge consensus` its consensus point at the end. Under
+constraints it is one if that point meets all of them and its value is no further than the tolerance above the known minimum, as in
+the competition of CEC 2006.";
 
 /// Measures how often a minimum is found.
 #[derive(Args, Clone, Debug, Default)]
@@ -35,9 +38,14 @@ pub struct SuccessArgs {
     /// Number of runs
     #[arg(long, value_name = "R", default_value = "100", value_parser = values::size, help_heading = "Success")]
     pub runs: usize,
-    /// Distance to a minimiser, in the maximum norm, below which a run is a success
-    #[arg(long, value_name = "LENGTH", default_value = "0.25", value_parser = values::number, help_heading = "Success")]
-    pub tolerance: f64,
+    /// Distance to a minimiser, in the maximum norm, below which a run is a success; under constraints how far the value of a feasible
+    /// point may be above the minimum [default: 0.25, under constraints 1e-4]
+    #[arg(long, value_name = "TOLERANCE", value_parser = values::number, help_heading = "Success")]
+    pub tolerance: Option<f64>,
+    /// The point by which a run is judged: best (the best ever evaluated) or consensus (the consensus point at the end, as in the papers;
+    /// auto has none, and is judged by its best point)
+    #[arg(long, value_name = "POINT", default_value = "best", value_parser = values::judge, help_heading = "Success")]
+    pub judge: Judge,
     /// Reports every run
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Success")]
@@ -49,9 +57,12 @@ pub struct SuccessArgs {
 struct Outcome {
     seed: u64,
     success: bool,
-    /// Distance of the best point to the nearest minimiser; infinite if the run failed.
+    /// Distance of the point that counts to the nearest minimiser; infinite if the run failed.
     distance: Number,
     value: Number,
+    /// How far the best point violates its constraints, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<Number>,
     evaluations: u64,
     steps: u64,
     stop: &'static str,
@@ -71,6 +82,10 @@ struct Summary {
     wilson_high: f64,
     tolerance: Number,
     criterion: &'static str,
+    judge: String,
+    /// Runs whose best point meets its constraints, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feasible_runs: Option<u64>,
     median_evaluations: Option<Number>,
     median_evaluations_successful: Option<Number>,
     median_value: Option<Number>,
@@ -88,7 +103,23 @@ struct Summary {
 /// Nobody waits for more runs than this, and their outcomes are kept until the end.
 const MOST_RUNS: usize = 10_000_000;
 
-const CRITERION: &str = "max-norm distance of the best point to a minimiser is below the tolerance";
+/// The criterion in the words of the JSON object.
+fn in_words(criterion: Criterion, judge: Judge) -> &'static str {
+    match (criterion, judge) {
+        (Criterion::Distance(_), Judge::Best) => {
+            "max-norm distance of the best point to a minimiser is below the tolerance"
+        }
+        (Criterion::Distance(_), Judge::Consensus) => {
+            "max-norm distance of the consensus point to a minimiser is below the tolerance"
+        }
+        (Criterion::Value(_), Judge::Best) => {
+            "the best point meets all constraints, and its value is above the minimum by no more than the tolerance"
+        }
+        (Criterion::Value(_), Judge::Consensus) => {
+            "the consensus point meets all constraints, and its value is above the minimum by no more than the tolerance"
+        }
+    }
+}
 
 /// Runs the command.
 pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
@@ -96,34 +127,45 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     if !(1..=MOST_RUNS).contains(&args.runs) {
         return Err(origins.blame("runs", &format!("runs = {}: must lie between 1 and {MOST_RUNS}", args.runs)));
     }
-    if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
-        let message = format!("tolerance = {}: must be a positive finite number", plain(args.tolerance));
+    if let Some(tolerance) = args.tolerance.filter(|tolerance| !(*tolerance > 0.0 && tolerance.is_finite())) {
+        let message = format!("tolerance = {}: must be a positive finite number", plain(tolerance));
         return Err(origins.blame("tolerance", &message));
     }
     let mut options = args.run.clone();
     waits::be_quiet(options.quiet());
     let note = options.settle_method(None, origins)?;
     let setup = Setup::new(&options, origins)?;
+    let judge = if setup.plan.config().method.is_auto() { Judge::Best } else { args.judge };
+    if !keeps_minimum(&setup.built, &setup.constraints) {
+        let (given, function) = (text::constraints(&setup.constraints), setup.problem.name);
+        let remedy = format!(
+            "no minimiser of {function} meets it, so that nobody knows the minimum; use one that a minimiser meets"
+        );
+        return Err(origins.blame("constraint", &format!("constraint = {given}: {remedy}")));
+    }
     if !options.quiet() {
+        if judge != args.judge {
+            eprintln_quietly("note: method auto evaluates no consensus point, and is judged by its best point");
+        }
         note.iter().for_each(|note| eprintln_quietly(&format!("note: {note}")));
         setup.warning().iter().for_each(|warning| eprintln_quietly(&format!("warning: {warning}")));
     }
     let outcomes = match setup.precision {
-        Precision::F32 => all_runs::<f32>(args, &setup),
-        Precision::F64 => all_runs::<f64>(args, &setup),
+        Precision::F32 => all_runs::<f32>(args, judge, &setup),
+        Precision::F64 => all_runs::<f64>(args, judge, &setup),
     }?;
     if outcomes.is_empty() {
         eprintln_quietly("error: ended by Ctrl-C before a run was complete");
         return Err(CliError::Interrupted);
     }
     let interrupted = outcomes.len() < args.runs;
-    let summary = Summary::new(args, &setup, outcomes)?;
+    let summary = Summary::new(args, judge, &setup, outcomes)?;
     print(&if args.run.json() { json(&summary) } else { summary.lines() })?;
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 /// All runs, spread over the threads; each run has one. Runs that Ctrl-C ended are left out.
-fn all_runs<T: Scalar>(args: &SuccessArgs, setup: &Setup) -> Result<Vec<Outcome>, CliError>
+fn all_runs<T: Scalar>(args: &SuccessArgs, judge: Judge, setup: &Setup) -> Result<Vec<Outcome>, CliError>
 where
     Problem: Objective<T>,
 {
@@ -133,11 +175,13 @@ where
         .build()
         .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
     let bar = progress::bar(args.runs as u64, !args.run.json() && !args.run.quiet());
+    let criterion = criterion(args, setup);
     let one = |index: usize| {
         if interrupt::requested() {
             return None;
         }
-        let outcome = one_run::<T>(setup, setup.plan.config().seed.wrapping_add(index as u64), args.tolerance);
+        let seed = setup.plan.config().seed.wrapping_add(index as u64);
+        let outcome = one_run::<T>(setup, seed, criterion, judge);
         if let Some(bar) = &bar {
             bar.inc(1);
             bar.set_message(format!(
@@ -157,8 +201,17 @@ where
     outcomes.into_iter().flatten().collect()
 }
 
+/// What a success is.
+fn criterion(args: &SuccessArgs, setup: &Setup) -> Criterion {
+    Criterion::new(is_constrained(setup), args.tolerance)
+}
+
+fn is_constrained(setup: &Setup) -> bool {
+    !setup.constraints.is_empty() || !setup.built.constraint_texts().is_empty()
+}
+
 /// One run; `None` if Ctrl-C ended it. Errors are about settings; a run that could not continue is an outcome.
-fn one_run<T: Scalar>(setup: &Setup, seed: u64, tolerance: f64) -> Option<Result<Outcome, CliError>>
+fn one_run<T: Scalar>(setup: &Setup, seed: u64, criterion: Criterion, judge: Judge) -> Option<Result<Outcome, CliError>>
 where
     Problem: Objective<T>,
 {
@@ -168,15 +221,18 @@ where
         Err(e) => return Some(Err(CliError::usage(&e))),
     };
     let config = CboConfig { threads: 1, ..setup.config_for(&problem, seed) };
-    let found = match outcome::<T>(&config, &problem, &problem, &interrupt::requested) {
+    let objective = setup.constraints.iter().fold(Constrained::<T, _>::new(&problem), |o, c| c.put_on(o));
+    let found = match outcome::<T>(&config, &problem, &objective, judge, &interrupt::requested) {
         Ok(found) => found?,
         Err(error) => return Some(Err(failure(&error))),
     };
     Some(Ok(Outcome {
         seed,
-        success: found.is_success(tolerance),
+        // A minimiser that a random shift moves may no longer meet the constraint.
+        success: found.meets(criterion) && keeps_minimum(&problem, &setup.constraints),
         distance: Number(found.distance),
         value: Number(found.value),
+        violation: is_constrained(setup).then_some(Number(found.violation)),
         evaluations: found.evaluations,
         steps: found.steps,
         stop: found.end.as_ref().map_or("error", |stop| stop.name()),
@@ -187,32 +243,42 @@ where
     }))
 }
 
-/// The problem in words: shifts and rotations that differ from run to run have no number to show.
-fn description(problem: &ProblemSpec) -> Result<String, CliError> {
+/// A problem in words: shifts and rotations that differ from run to run have no number to show.
+pub fn description(problem: &ProblemSpec) -> Result<String, CliError> {
     let mut same = problem.clone();
-    let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).map(|_| ", shifted at random in each run");
-    let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).map(|_| ", rotated at random in each run");
+    let shifted = same.shift.take_if(|s| matches!(s, ShiftSpec::Random)).is_some();
+    let rotated = same.rotate.take_if(|r| matches!(r, RotateSpec::Random)).is_some();
+    let changes = match (shifted, rotated) {
+        (true, true) => ", shifted and rotated at random in each run",
+        (true, false) => ", shifted at random in each run",
+        (false, true) => ", rotated at random in each run",
+        (false, false) => "",
+    };
     let built = same.build(0).map_err(|e| CliError::usage(&e))?;
-    Ok([built.description(), shifted.unwrap_or_default(), rotated.unwrap_or_default()].concat())
+    Ok([built.description(), changes].concat())
 }
 
 impl Summary {
-    fn new(args: &SuccessArgs, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
+    fn new(args: &SuccessArgs, judge: Judge, setup: &Setup, outcomes: Vec<Outcome>) -> Result<Self, CliError> {
         let problem = setup.problem.build(setup.plan.config().seed).map_err(|e| CliError::usage(&e))?;
         let (runs, successes) = (outcomes.len() as u64, outcomes.iter().filter(|o| o.success).count() as u64);
         let Rate { rate, low: wilson_low, high: wilson_high, .. } = Rate::of(successes, runs);
         let finished = || outcomes.iter().filter(|o| o.error.is_none());
         let evaluations = |o: &Outcome| o.evaluations as f64;
+        let criterion = criterion(args, setup);
         Ok(Self {
-            objective: description(&setup.problem)?,
+            objective: under(&description(&setup.problem)?, &setup.constraints),
             dim: problem.dim(),
             runs,
             successes,
             rate,
             wilson_low,
             wilson_high,
-            tolerance: Number(args.tolerance),
-            criterion: CRITERION,
+            tolerance: Number(criterion.tolerance()),
+            criterion: in_words(criterion, judge),
+            judge: judge.to_string(),
+            feasible_runs: is_constrained(setup)
+                .then(|| finished().filter(|o| o.violation.is_some_and(|v| v.0 == 0.0)).count() as u64),
             median_evaluations: median(finished().map(evaluations)).map(Number),
             median_evaluations_successful: median(finished().filter(|o| o.success).map(evaluations)).map(Number),
             median_value: median(finished().map(|o| o.value.0)).map(Number),
@@ -244,7 +310,7 @@ impl Summary {
                 o.stop
             );
         }
-        let rows = [
+        let mut rows = vec![
             (
                 "measured",
                 format!(
@@ -257,10 +323,18 @@ impl Summary {
             ),
             (
                 "success",
-                format!(
-                    "the best point is nearer than {} to a minimiser, in the maximum norm",
-                    short(self.tolerance.0)
-                ),
+                match self.feasible_runs {
+                    None => format!(
+                        "the {} point is nearer than {} to a minimiser, in the maximum norm",
+                        self.judge,
+                        short(self.tolerance.0)
+                    ),
+                    Some(_) => format!(
+                        "the {} point meets all constraints, and its value is at most {} above the minimum",
+                        self.judge,
+                        short(self.tolerance.0)
+                    ),
+                },
             ),
             (
                 "rate",
@@ -281,8 +355,19 @@ impl Summary {
                     counted(self.median_evaluations_successful)
                 ),
             ),
-            ("best value", format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0))),
+            (
+                if self.judge == "best" { "best value" } else { "value" },
+                format!("{} (median; known minimum {})", told(self.median_value), short(self.minimum.0)),
+            ),
         ];
+        if let Some(feasible) = self.feasible_runs {
+            let words = format!(
+                "{} of {} runs found a point that meets all constraints",
+                grouped(feasible),
+                grouped(self.runs)
+            );
+            rows.insert(3, ("feasible", words));
+        }
         text += &rows.iter().map(|(name, line)| format!("{name:<12} {line}\n")).collect::<String>();
         if self.failed_runs > 0 {
             text += &format!(

@@ -29,3 +29,8 @@ pub fn one_line(text: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }
+
+/// Constraints as the flag reads them.
+pub fn constraints(constraints: &[cbo_problems::Constraint]) -> String {
+    constraints.iter().map(ToString::to_string).collect::<Vec<_>>().join(";")
+}

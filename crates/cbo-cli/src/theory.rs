@@ -122,6 +122,7 @@ pub fn run(args: &TheoryArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(message.into()));
     }
     let spec = ProblemSpec::new(&args.problem, &Origins::default())?;
+    spec.refuse_constraints("about which the theorem says nothing")?;
     let most = if spec.rotate.is_some() { MOST_ROTATED } else { MOST_DIMS };
     if spec.dim > most {
         return Err(CliError::setting(

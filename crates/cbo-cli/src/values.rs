@@ -1,6 +1,8 @@
 //! What a flag may say: the texts of schedules, laws, boxes and switches, read and written.
 
 use cbo::{Alpha, BoundHandling, Coordinates, Diffusion, InitialLaw, Method, Reduction, Scheme, Sigma, Update};
+use cbo_lab::success::Judge;
+use cbo_problems::{Constraint, ConstraintError};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -233,6 +235,21 @@ pub fn shift(text: &str) -> Result<ShiftSpec, String> {
     engine(&text.replace(',', ";")).map(ShiftSpec::By).map_err(|e| e + ", nor `random`")
 }
 
+/// Constraints that a function or program is put under, one or several.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConstraintsSpec(pub Vec<Constraint>);
+
+/// Constraints: `ball:R`, `hole:R`, `ring:R,S`, `sphere:R`, `sum<=C`, `sum>=C`, `sum=C`, several of them with `;` between, or `off`.
+pub fn constraints(text: &str) -> Result<ConstraintsSpec, String> {
+    if text.trim() == "off" {
+        return Ok(ConstraintsSpec::default());
+    }
+    text.split(';')
+        .map(|one| one.parse().map_err(|e: ConstraintError| e.to_string()))
+        .collect::<Result<_, _>>()
+        .map(ConstraintsSpec)
+}
+
 /// A rotation: the seed of its matrix, or `random`.
 pub fn rotate(text: &str) -> Result<RotateSpec, String> {
     if text.trim() == "random" {
@@ -262,6 +279,11 @@ pub fn reduction(text: &str) -> Result<Switch<Reduction>, String> {
 
 /// The dynamics of the particles.
 pub fn method(text: &str) -> Result<Method, String> {
+    engine(text)
+}
+
+/// The point by which a run is judged.
+pub fn judge(text: &str) -> Result<Judge, String> {
     engine(text)
 }
 

@@ -212,9 +212,16 @@ fn every_key_of_the_json_objects_is_documented() {
     let runs = [
         ("minimize", "minimize sphere --dim 2 --method cbo --steps 3 --json"),
         ("minimize", "minimize sphere --dim 2 --max-evaluations 500 --explain --json"),
+        ("minimize", "minimize g24 --max-evaluations 50 --json"),
+        ("minimize", "minimize himmelblau --method polarised --json"),
+        ("minimize", "minimize sphere --dim 2 --sample --json"),
         ("success", "success sphere --dim 2 --max-evaluations 50 --runs 2 --json"),
+        ("success", "success g24 --max-evaluations 50 --runs 2 --json --verbose"),
         ("success", "success sphere --dim 2 --method cbo --steps 3 --runs 2 --json --verbose"),
+        ("compare", "compare sphere --dim 2 --methods cbo,pso --steps 3 --runs 2 --quiet --json"),
+        ("compare", "compare eggholder --bounds 1e6,2e6 --methods random --max-evaluations 5 --runs 2 --json"),
         ("list", "list rastrigin --json"),
+        ("list", "list g06 --json"),
         ("paper", "paper fig1a --json --out FOLDER"),
         ("paper", "paper fig2 --json --out FOLDER"),
         ("paper", "paper fig3 --json --out FOLDER"),
@@ -250,10 +257,15 @@ fn every_key_of_the_json_objects_is_documented() {
             "distances",
             "files",
             "phases",
+            "problems",
+            "minimisers",
         ]
         .iter()
-        .filter_map(|k| object.get(*k)?.get(0)?.as_object());
-        for key in nested.flat_map(|o| o.keys()).chain(object.keys()) {
+        .filter_map(|k| object.get(*k)?.get(0)?.as_object())
+        .chain(object.get("sample").and_then(|sample| sample.as_object()));
+        let deeper =
+            ["rows", "tests"].iter().filter_map(|k| object.get("problems")?.get(0)?.get(*k)?.get(0)?.as_object());
+        for key in nested.chain(deeper).flat_map(|o| o.keys()).chain(object.keys()) {
             assert!(section(&page, &format!("## cbo {name}")).contains(&format!("`{key}`")), "{name}: {key}");
         }
     }
@@ -280,6 +292,39 @@ fn the_table_of_functions_is_the_programs() {
     assert!(page.contains(&table), "the table of docs/functions.md should be\n\n{table}");
     let count = format!("{} benchmark functions", cbo_problems::all().len());
     assert!(read(&root().join("README.md")).contains(&count), "README should say: {count}");
+}
+
+/// The table of baselines in docs/compare.md, made from the list of the program.
+fn baseline_table() -> String {
+    let mut table = String::from("| name | method | settings, with their defaults | source |\n|---|---|---|---|\n");
+    for kind in cbo_lab::baselines::ALL {
+        let setting = |s: &cbo_lab::baselines::Setting| format!("`{}` {}: {}", s.name, s.default.words(), s.meaning);
+        let settings = kind.settings.iter().map(setting).collect::<Vec<_>>().join("; ");
+        let settings = if settings.is_empty() { "none".into() } else { settings };
+        table += &format!("| `{}` | {} | {settings} | {} |\n", kind.name, kind.title, kind.source);
+    }
+    table
+}
+
+#[test]
+fn the_table_of_baselines_is_the_programs() {
+    let table = baseline_table();
+    let page = read(&root().join("docs/compare.md"));
+    assert!(page.contains(&table), "the table of docs/compare.md should be\n\n{table}");
+    // Their files begin with the same source, and the help and the guide of the command name all of them.
+    let help =
+        cbo_cli::command().find_subcommand("compare").expect("the command").clone().render_long_help().to_string();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let names = cbo_lab::baselines::Baseline::names().collect::<Vec<_>>();
+    assert!(help.contains(&names.join(", ")), "{help}");
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    assert!(read(&root().join("docs/cli.md")).contains(&quoted.join(", ")));
+    for kind in cbo_lab::baselines::ALL {
+        let file = root().join("crates/cbo-lab/src/baselines").join(format!("{}.rs", kind.name.replace('-', "_")));
+        let head: String = read(&file).lines().take_while(|line| line.starts_with("//!")).collect();
+        let doi = kind.source.split("doi:").nth(1).expect("a DOI");
+        assert!(head.contains(doi) && head.contains("- formula:") && head.contains("- settings:"), "{}", kind.name);
+    }
 }
 
 #[test]

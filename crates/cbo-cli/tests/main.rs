@@ -7,16 +7,21 @@ mod mutation;
 
 mod auto;
 mod certificate;
+mod compare;
+mod constraints;
 mod docs;
 mod errors;
+mod experiment;
 mod faults;
 mod fig4;
 mod fuzz;
 mod licences;
 mod many;
 mod meanfield;
+mod methods;
 mod mnist;
 mod mnist_fetch;
+mod mnist_hopping;
 mod mnist_resume;
 #[cfg(unix)]
 mod outputs;

@@ -12,7 +12,7 @@ const SHORT: &str = "mnist train --epochs 1 --quiet --json";
 /// The result without what may differ between equal runs.
 fn untimed(mut value: Value) -> Value {
     let fields = value.as_object_mut().expect("an object");
-    for key in ["seconds", "seconds_per_epoch", "judging_seconds"] {
+    for key in ["seconds", "seconds_per_epoch", "judging_seconds", "image_evaluations_per_second"] {
         assert!(fields.remove(key).is_some_and(|v| v.as_f64().is_some_and(|s| s >= 0.0)), "{key}");
     }
     for row in fields["curve"].as_array_mut().expect("a curve") {
@@ -39,12 +39,15 @@ fn the_object_has_everything_that_is_promised() {
     for key in ["network", "parameters", "epochs", "loss", "train_accuracy", "test_accuracy", "best_test_accuracy"] {
         assert!(!result[key].is_null(), "{key}");
     }
-    for key in ["seconds", "seconds_per_epoch", "seed", "curve"] {
+    for key in ["iterations", "image_evaluations", "seconds", "seconds_per_epoch", "seed", "method", "curve"] {
         assert!(!result[key].is_null(), "{key}");
     }
     assert_eq!(result["network"], "lenet1");
     assert_eq!(result["parameters"], 2112);
     assert_eq!(result["epochs"], 1.0);
+    // 201 times 10 particles, and the consensus point at the end, on 50 images each.
+    assert_eq!((&result["iterations"], &result["image_evaluations"]), (&200.into(), &100_550.into()));
+    assert_eq!(result["method"], "cbo");
     assert_eq!((&result["particles"], &result["batch_particles"]), (&100.into(), &10.into()));
     // 60 does not divide 1000.
     assert_eq!(result["batch_data"], 50);
@@ -69,16 +72,6 @@ fn threads_do_not_change_a_bit_and_seeds_do() {
 fn the_built_in_digits_are_learned_in_seconds() {
     let result = train("--epochs 15 --alpha ess:0.3 --kick 5e-3 --sigma 0.5");
     assert!(result["test_accuracy"].as_f64().expect("a number") > 0.65, "{}", result["test_accuracy"]);
-}
-
-#[test]
-fn the_preset_best_has_settings_of_its_own() {
-    let result = train("--preset best --network shallow");
-    // 300 does not divide 1000.
-    let expected = [("preset", "best"), ("alpha", "ess:0.3"), ("kick", "0.005")];
-    expected.iter().for_each(|(key, value)| assert_eq!(result[key], *value, "{key}"));
-    assert_eq!((&result["particles"], &result["batch_data"]), (&400.into(), &250.into()));
-    assert_eq!(train("--preset best --network shallow --particles 20 --alpha 7")["alpha"], "7.0");
 }
 
 #[test]

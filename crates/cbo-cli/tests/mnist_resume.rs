@@ -54,7 +54,7 @@ fn left(folder: &Path) -> Left {
     let read = |name: &str| fs::read(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let mut result: Value = serde_json::from_slice(&read("result.json")).expect("JSON");
     let fields = result.as_object_mut().expect("an object");
-    for key in ["seconds", "seconds_per_epoch", "judging_seconds"] {
+    for key in ["seconds", "seconds_per_epoch", "judging_seconds", "image_evaluations_per_second"] {
         fields.remove(key).expect("seconds");
     }
     for row in fields["curve"].as_array_mut().expect("a curve") {
@@ -219,7 +219,7 @@ fn changed_settings_are_named_and_need_force() {
     edit(&out, &[("seed", "0"), ("batch-data", "25")]);
     assert_usage(&more(&["--force"]), &["batch-data", "middle of a run"]);
     edit(&out, &[("batch-data", "50"), ("epochs", "\"many\"")]);
-    assert_usage(&run(&resuming(&out, &[])), &["config.toml line 4", "epochs = many"]);
+    assert_usage(&run(&resuming(&out, &[])), &["config.toml line 5", "epochs = many"]);
     edit(&out, &[("epochs", "2")]);
     object(&more(&["--force"]));
     assert_eq!(step(&out), 3 * EPOCH);

@@ -34,7 +34,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod baselines;
 pub mod certificate;
+pub mod compare;
+pub mod experiments;
 pub mod figures;
 pub mod frozen;
 pub mod meanfield;

@@ -1,7 +1,8 @@
 //! Training networks without gradients: the paper's machine learning experiment.
 //!
 //! A particle is a parameter vector, the objective the mean cross-entropy on one data batch after the other. Twice an epoch the
-//! particle with the least loss on a fixed random sample of the training images is judged on the test images.
+//! particle with the least loss on a fixed random sample of the training images is judged on the test images; of consensus hopping it
+//! is the centre.
 //!
 //! ```
 //! use cbo_lab::training::{self, Settings};
@@ -18,86 +19,22 @@
 
 mod findings;
 mod judge;
+mod settings;
 #[cfg(test)]
 mod tests;
 
-use cbo::{
-    Alpha, CboConfig, Clock, Coordinates, Geometric, InitialLaw, Plan, Sigma, SolveError, StateError, StepReport, solve,
-};
+use cbo::{CboConfig, Plan, SolveError, StateError, StepReport, solve};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::Workspace;
 use cbo_problems::nn::reference::Mode;
-use cbo_problems::nn::{BatchSizeError, CrossEntropy, ForwardError, Model, Network, Order};
+use cbo_problems::nn::{BatchSizeError, CrossEntropy, ForwardError, Model, Order};
 use findings::{Findings, Rhythm};
 use judge::{Bench, Judge};
+pub use settings::{Preset, Settings};
 use std::ops::ControlFlow;
 
 /// Training images on which particles are compared, unless there are fewer.
 pub const SAMPLE: usize = 10_000;
-
-/// Everything that decides a training run, apart from the data.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// The network.
-    pub network: Network,
-    /// The dynamics. `epoch_steps`, `steps` and the other limits are set here.
-    pub config: CboConfig,
-    /// Passes through the training images.
-    pub epochs: u64,
-    /// Images in a data batch, a divisor of their number.
-    pub batch_data: usize,
-    /// Whether each epoch takes the images in a new random order.
-    pub shuffle: bool,
-}
-
-impl Settings {
-    /// The paper's setting: 100 particles, of which 10 are evaluated per step and all move, on 60 images; alpha doubles and
-    /// sigma falls like 1 / log2 with each epoch; a kick where consensus stalls.
-    pub fn paper(network: Network) -> Self {
-        let config = CboConfig {
-            particles: 100,
-            batch: Some(10),
-            dt: 0.1,
-            lambda: 1.0,
-            sigma: Sigma::Logarithmic { start: 0.4f64.sqrt(), clock: Clock::Epoch },
-            alpha: Alpha::Geometric(Geometric { start: 50.0, factor: 2.0, cap: f64::INFINITY, clock: Clock::Epoch }),
-            init: InitialLaw::Normal { mean: Coordinates::All(0.0), variance: Coordinates::All(1.0) },
-            kick: Some(1e-5),
-            ..CboConfig::default()
-        };
-        Self { network, config, epochs: 30, batch_data: 60, shuffle: false }
-    }
-
-    /// The fewest epochs to a good LeNet-1, found by experiment; see the guide. More particles with the same evaluations per step make
-    /// longer rounds, on 300 images each; alpha keeps three of ten particles in the average, whatever the loss; the kick comes
-    /// before the swarm has shrunk to nothing.
-    pub fn best(network: Network) -> Self {
-        let paper = Self::paper(network);
-        let config =
-            CboConfig { particles: 400, alpha: Alpha::EffectiveSampleSize(0.3), kick: Some(5e-3), ..paper.config };
-        Self { config, epochs: 12, batch_data: 300, ..paper }
-    }
-}
-
-/// Settings with a name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preset {
-    /// The paper's.
-    #[default]
-    Paper,
-    /// Found by experiment: the fewest epochs to a LeNet-1 of 97.5 %.
-    Best,
-}
-
-impl Preset {
-    /// The settings for a network.
-    pub fn settings(self, network: Network) -> Settings {
-        match self {
-            Self::Paper => Settings::paper(network),
-            Self::Best => Settings::best(network),
-        }
-    }
-}
 
 /// The swarm at one time, as its reported particle shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,6 +118,8 @@ pub struct Trained {
     pub seconds: f64,
     /// Seconds of these spent on judging particles, twice an epoch.
     pub judging_seconds: f64,
+    /// Forward passes of one image each that training took; those for judging do not count.
+    pub image_evaluations: u64,
 }
 
 impl Trained {
@@ -273,7 +212,7 @@ pub struct Training<'a> {
 impl<'a> Training<'a> {
     /// Checks that the settings are valid and fit the data.
     pub fn new(settings: &Settings, data: &'a Dataset) -> Result<Self, TrainingError> {
-        let Settings { network, config, epochs, batch_data, shuffle } = settings;
+        let Settings { network, config, epochs, iterations, batch_data, shuffle } = settings;
         match (network.classes(), network.parameters()) {
             (classes, _) if classes != CLASSES => return Err(TrainingError::Classes { classes }),
             (_, 0) => return Err(TrainingError::NoParameters),
@@ -284,7 +223,7 @@ impl<'a> Training<'a> {
         // One round of particle batches for each data batch.
         let round = (config.particles / config.batch.unwrap_or(config.particles).max(1)).max(1) as u64;
         let epoch_steps = objective.batches() * round;
-        let steps = epochs.saturating_mul(epoch_steps);
+        let steps = iterations.unwrap_or(epochs.saturating_mul(epoch_steps));
         let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
         let plan = config.check(network.parameters()).map_err(SolveError::from)?;
         check_memory(config.particles, network.parameters())?;
@@ -319,6 +258,11 @@ impl<'a> Training<'a> {
             other => TrainingError::State(other),
         })?;
         judge.finish(&run)
+    }
+
+    /// Steps of the run.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Steps of an epoch.

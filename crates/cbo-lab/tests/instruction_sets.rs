@@ -4,9 +4,10 @@
 
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Objective, Reduction, Scalar, Scheme,
-    Sigma, Update, solve,
+    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
+    Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
 };
+use cbo_lab::baselines;
 use cbo_lab::training::{Settings, train};
 use cbo_problems::nn::{Network, Shape};
 use cbo_problems::{Problem, Shift, mnist};
@@ -82,7 +83,70 @@ fn print_fingerprints() {
             }
         }
     }
+    hop(print);
+    sample_laws(print);
+    others(print);
     train_networks(print);
+    search_with_baselines(print);
+}
+
+/// Swarms that agree on a covariance, which have none of most settings.
+fn sample_laws(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        for law in [false, true] {
+            let problem = Problem::builder(FUNCTIONS[dim % FUNCTIONS.len()]).dim(dim).build().expect("a problem");
+            let config = CboConfig {
+                particles: 55 + dim % 3,
+                steps: Some(9),
+                init: InitialLaw::uniform(problem.domain()),
+                threads: 1 + dim % 2,
+                ..CboConfig::of(Method::Sampling(Sampling { law }))
+            };
+            print(&("f64", dim, law), run::<f64>(&config, &problem));
+            print(&("f32", dim, law), run::<f32>(&config, &problem));
+        }
+    }
+}
+
+/// The other methods, in all dimensions up to 40.
+fn others(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        let problem = Problem::builder("rastrigin").dim(dim).shift(Shift::Random(3)).build().expect("a problem");
+        let bounds = Some(problem.domain().to_vec());
+        let methods = [
+            (Method::Jumps(Jumps { rate: 5.0, size: 0.5 }), None),
+            (Method::Adam(Adam::default()), bounds.clone()),
+            (Method::Mirror(Mirror::Box), bounds),
+            (Method::Mirror(Mirror::Simplex { temperature: 0.5 }), None),
+            (Method::Mirror(Mirror::Ball { radius: 2.0, centre: 0.5 }), None),
+            (Method::Mirror(Mirror::Sparse { threshold: 0.5 }), None),
+            (Method::Sphere(Sphere { radius: 2.0 }), None),
+            (
+                Method::Hypersurface(Hypersurface::Stiefel { columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 } }),
+                None,
+            ),
+        ];
+        for (method, bounds) in methods {
+            for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+                if diffusion == Diffusion::Isotropic && matches!(method, Method::Adam(_)) {
+                    continue; // it has noise of its own
+                }
+                let config = CboConfig {
+                    particles: 67,
+                    alpha: Alpha::Constant(30.0),
+                    sigma: Sigma::Constant(0.6),
+                    dt: 0.05,
+                    steps: Some(9),
+                    bounds: bounds.clone(),
+                    diffusion,
+                    seed: dim as u64,
+                    ..CboConfig::of(method)
+                };
+                print(&("f64", dim, method, diffusion), run::<f64>(&config, &problem));
+                print(&("f32", dim, method, diffusion), run::<f32>(&config, &problem));
+            }
+        }
+    }
 }
 
 /// Schedules and extras in turn.
@@ -93,10 +157,12 @@ fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
         method: match number % 13 {
             3 => Method::Memory(Memory::default()),
             8 => Method::Memory(smooth),
+            5 => Method::Polarised(Polarised::default()),
             _ => Method::Cbo,
         },
         particles,
-        alpha: alpha[number % 3],
+        // Where the best particle is all that counts, there is no consensus but one.
+        alpha: alpha[if number % 13 == 5 { number % 2 } else { number % 3 }],
         sigma: Sigma::Constant(0.6),
         dt: 0.05,
         kick: number.is_multiple_of(5).then_some(0.01),
@@ -110,18 +176,59 @@ fn settings(number: usize, problem: &Problem, particles: usize) -> CboConfig {
     }
 }
 
+/// Consensus hopping, which has neither batches nor kinds of noise.
+fn hop(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for dim in 1..=40 {
+        for text in ["hopping:momentum=0.8,rate=0.5,cosine=true", "hopping:weights=ranks,antithetic=false,start=point"]
+        {
+            let problem = Problem::builder("rastrigin").dim(dim).shift(Shift::Random(3)).build().expect("a problem");
+            let config = CboConfig {
+                particles: 77,
+                steps: Some(9),
+                seed: dim as u64,
+                init: InitialLaw::uniform(problem.domain()),
+                bounds: dim.is_multiple_of(2).then(|| problem.domain().to_vec()),
+                ..CboConfig::of(text.parse().expect("a method"))
+            };
+            print(&("f64", dim, text), run::<f64>(&config, &problem));
+            print(&("f32", dim, text), run::<f32>(&config, &problem));
+        }
+    }
+}
+
 fn train_networks(print: impl Fn(&dyn Debug, Fingerprint)) {
     let data = mnist::subset().expect("the subset");
     let odd = "conv 5x3, relu, bn, pool 2, conv 7x4, relu, bn, pool 2, dense 9, relu, bn, dense 10";
     for network in [Network::shallow(), Network::lenet1(), Network::parse(odd, Shape::DIGIT).expect("a network")] {
         for batch_data in [20, 50, 100] {
             let mut settings = Settings { epochs: 1, batch_data, ..Settings::paper(network.clone()) };
+            if batch_data == 50 {
+                settings = Settings { iterations: Some(6), batch_data, ..Settings::hopping(network.clone()) };
+            }
             settings.config.particles = 20;
             let trained = train(&settings, &data, |_| ControlFlow::Continue(())).expect("a run");
             let mut found = Fingerprint::NEW;
             trained.model.parameters.iter().for_each(|x| found.add(f64::from(*x)));
             trained.curve.iter().for_each(|p| found.add(p.loss));
             print(&(network.to_string(), batch_data), found);
+        }
+    }
+}
+
+/// Functions on which baselines search.
+const SEARCHED: usize = 3;
+
+fn search_with_baselines(print: impl Fn(&dyn Debug, Fingerprint)) {
+    for name in baselines::Baseline::names() {
+        for (function, dim) in FUNCTIONS[..SEARCHED].iter().zip([3, 7, 10]) {
+            let problem = Problem::builder(function).dim(dim).rotate(5).build().expect("a problem");
+            let (bounds, baseline) = (problem.domain(), name.parse().expect("a baseline"));
+            let task = baselines::Task { bounds, start: &[], evaluations: 3000, target: None, seed: 7 };
+            let found = baselines::minimize(&baseline, &problem, &task).expect("a search");
+            let mut bits = Fingerprint::NEW;
+            found.best.expect("a point").x.iter().for_each(|x| bits.add(*x));
+            found.improvements.iter().for_each(|i| bits.add(i.value));
+            print(&(name, function), bits);
         }
     }
 }
@@ -145,7 +252,9 @@ fn whole_runs_have_the_same_bits_on_every_instruction_set() {
     let mut found: Vec<_> = begun.collect::<Vec<_>>().into_iter().map(|(set, all)| (set, all.join())).collect();
     let (last, portable) = found.pop().expect("the portable set");
     let portable = portable.expect("its fingerprints");
-    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, 40 * 2 * 2 * 3 * 4 * 2 + 9));
+    let (swarms, hops, laws, others, networks) = (40 * 2 * 2 * 3 * 4 * 2, 40 * 2 * 2, 40 * 2 * 2, 40 * 15 * 2, 9);
+    let all = swarms + hops + laws + others + networks + SEARCHED * baselines::ALL.len();
+    assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, all));
     for (set, found) in found {
         let found = found.expect("fingerprints");
         assert_eq!(found.len(), portable.len(), "{set}");

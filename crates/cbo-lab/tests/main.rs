@@ -1,6 +1,9 @@
 //! The tests of the laboratory, one program of them all: `cargo test -p cbo-lab --test all figures::` runs one file.
 
+mod baselines;
 mod certificate;
+mod compare;
+mod experiments;
 mod figures;
 mod instruction_sets;
 mod meanfield;

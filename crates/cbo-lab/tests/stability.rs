@@ -1,7 +1,7 @@
 //! The exponent of almost every path: against the engine's noise, in its limits, and the edges of contraction.
 
 use cbo::noise::{Noise, Stream, padded, scratch_len};
-use cbo::{CboConfig, Diffusion, Scheme, Sigma};
+use cbo::{CboConfig, Diffusion, InitialLaw, Jumps, Method, Scheme, Sigma, from_fn, solve};
 use cbo_lab::theory::stability;
 
 /// The engine's own normals: 200 000 of them, a tolerance of 5 standard errors.
@@ -65,6 +65,55 @@ fn exponents_have_their_continuous_limits_and_edges() {
             |sigma: f64| stability::log_factor(&CboConfig { sigma: Sigma::Constant(sigma), ..config.clone() }, dim);
         assert!(at(0.999 * edge) < 0.0 && at(1.001 * edge) > 0.0, "{edge}");
     }
+}
+
+/// Noise and jumps together, with the engine's own moves: one step of 200 000 particles about a frozen point, 5 standard errors.
+#[test]
+fn exponents_with_jumps_agree_with_the_engine() {
+    let (particles, dim, centre, start) = (200_000, 3, [0.5, -1.0, 2.0], [1.5, 1.0, -0.5]);
+    for jumps in [Jumps { rate: 2.0, size: 0.8 }, Jumps { rate: 60.0, size: 0.3 }] {
+        for scheme in [Scheme::EulerMaruyama, Scheme::DriftFirst] {
+            for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+                let config = CboConfig {
+                    method: Method::Jumps(jumps),
+                    particles,
+                    sigma: Sigma::Constant(0.7),
+                    steps: Some(1),
+                    scheme,
+                    diffusion,
+                    freeze: Some(centre.to_vec()),
+                    init: InitialLaw::Points(start.repeat(particles)),
+                    ..CboConfig::default()
+                };
+                let run = solve(&config, &from_fn(dim, |_: &[f64]| 0.0), &mut ()).expect("a run");
+                let norm = |row: &[f64]| row.iter().zip(&centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                let log = |row: &[f64]| match diffusion {
+                    Diffusion::Anisotropic => ((row[0] - centre[0]) / (start[0] - centre[0])).abs().ln(),
+                    Diffusion::Isotropic => (norm(row) / norm(&start)).ln(),
+                };
+                let logs: Vec<f64> = run.ensemble().rows().iter().map(log).collect();
+                let mean = logs.iter().sum::<f64>() / particles as f64;
+                let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / particles as f64;
+                let error = (variance / particles as f64).sqrt();
+                let exact = stability::log_factor(&config, dim);
+                assert!((mean - exact).abs() < 5.0 * error, "{config:?}: {mean} {exact} +- {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn jumps_leave_less_room_for_noise() {
+    let plain = CboConfig::default();
+    let with = |rate, size| CboConfig { method: Method::Jumps(Jumps { rate, size }), ..plain.clone() };
+    let (_, alone) = stability::contracting_sigmas(&plain, 3).expect("an interval");
+    let (low, edge) = stability::contracting_sigmas(&with(1.0, 3.0), 3).expect("an interval");
+    assert!(low == 0.0 && edge < alone, "{low} {edge} {alone}");
+    let at = |sigma: f64| stability::log_factor(&CboConfig { sigma: Sigma::Constant(sigma), ..with(1.0, 3.0) }, 3);
+    assert!(at(0.999 * edge) < 0.0 && at(1.001 * edge) > 0.0);
+    assert_eq!(stability::contracting_sigmas(&with(100.0, 4.0), 3), None);
+    // None at all.
+    assert_eq!(stability::contracting_sigmas(&with(0.0, 4.0), 3), Some((0.0, alone)));
 }
 
 /// Where the drift alone overshoots (lambda dt > 2) some noise may still contract, between two edges; in more coordinates than

@@ -99,6 +99,38 @@ fn the_built_in_digits_are_learned() {
     assert!(shallow.last().test_accuracy > 0.6, "{}", shallow.last().test_accuracy);
 }
 
+/// A small run of hopping on the built-in digits.
+fn hopping() -> Settings {
+    let usual = Settings::hopping(Network::parse("pool 2, dense 10, bn", Shape::DIGIT).expect("a network"));
+    let config = CboConfig { particles: 100, ..usual.config };
+    Settings { config, iterations: Some(120), batch_data: 100, ..usual }
+}
+
+#[test]
+fn hopping_learns_the_built_in_digits() {
+    let trained = run(&hopping());
+    assert!(trained.last().test_accuracy > 0.7, "{}", trained.last().test_accuracy);
+    let by_ranks = run(&with(&hopping(), |c| {
+        let text = "hopping:momentum=0.9,rate=0.5,cosine=true,weights=ranks,start=point";
+        c.method = text.parse().expect("a method");
+        c.alpha = CboConfig::of(c.method).alpha;
+    }));
+    assert!(by_ranks.last().test_accuracy > 0.7, "{}", by_ranks.last().test_accuracy);
+}
+
+/// Every step has other images, and all its particles have the same: the centre that is reported is the model.
+#[test]
+fn hopping_does_not_depend_on_threads() {
+    let settings = Settings { iterations: Some(15), ..hopping() };
+    let one = run(&with(&settings, |c| c.threads = 1));
+    for threads in [2, 3] {
+        let more = run(&with(&settings, |c| c.threads = threads));
+        assert_eq!((untimed(&one), &one.model), (untimed(&more), &more.model));
+    }
+    let seed = run(&with(&settings, |c| c.seed = 1));
+    assert_ne!(one.model, seed.model);
+}
+
 /// The paper does not say it, but without the kick the swarm collapses at once and learns nothing more.
 #[test]
 fn without_the_kick_it_fails() {
@@ -143,7 +175,7 @@ fn reduction_shrinks_the_swarm_between_epochs() {
 fn presets_have_settings_that_hold() {
     for preset in [Preset::Paper, Preset::Best] {
         let settings = preset.settings(Network::lenet1());
-        settings.config.check(2112).expect("a good configuration");
+        CboConfig { steps: Some(1000), ..settings.config }.check(2112).expect("a good configuration");
     }
 }
 

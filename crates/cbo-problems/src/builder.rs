@@ -84,7 +84,17 @@ impl ProblemBuilder {
             minimisers.iter_mut().for_each(|m| *m = transform.image_of(m));
         }
         let (minimum, domain) = (function.minimum(dim), info.domain_in(dim));
-        Ok(Problem { function, info, dim, domain, transform, minimum, minimisers, description })
+        Ok(Problem {
+            function,
+            info,
+            constraints: entry.constraints,
+            dim,
+            domain,
+            transform,
+            minimum,
+            minimisers,
+            description,
+        })
     }
 }
 

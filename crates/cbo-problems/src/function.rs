@@ -131,6 +131,9 @@ pub trait Function: Default + Send + Sync + 'static {
     /// What is known about it.
     const INFO: Info;
 
+    /// The constraints that a point has to meet besides lying in the domain, in plain text: `x + y <= 1`.
+    const CONSTRAINTS: &'static [&'static str] = &[];
+
     /// Whether coordinates near zero count by their squares, or less. Those below 1e-153 (1e-18 in `f32`) may then be taken for zero,
     /// which spares processors subnormal numbers where a swarm has gathered at the origin.
     const FLAT_AT_ZERO: bool = false;
@@ -141,7 +144,7 @@ pub trait Function: Default + Send + Sync + 'static {
         Self::default()
     }
 
-    /// The minimum in `dim` dimensions: 0 unless said otherwise.
+    /// The minimum in `dim` dimensions, under the constraints if there are any: 0 unless said otherwise.
     fn minimum(&self, dim: usize) -> f64 {
         let _ = dim;
         0.0
@@ -164,4 +167,11 @@ pub trait Function: Default + Send + Sync + 'static {
     ///
     /// Mark it `#[inline(always)]` and write loops, not closures: only then is it compiled for each instruction set.
     fn value<R: Real>(&self, x: &[R]) -> R;
+
+    /// Writes the [constraints](Self::CONSTRAINTS), each with everything on one side: met where it is zero or less. For one point or for
+    /// several, as [`value`](Self::value).
+    fn constraints<R: Real>(&self, x: &[R], g: &mut [R]) {
+        let _ = x;
+        assert!(g.is_empty(), "{} has constraints but does not say which", Self::INFO.name);
+    }
 }

@@ -1,6 +1,7 @@
 //! A function on SIMD lanes: eight (or sixteen) points at a time, one in each lane.
 
 use crate::function::Function;
+use crate::gradient::gradient;
 use crate::transform::{Tables, Transform};
 use cbo::simd::{self, InstructionSet, Kernel, Vector};
 use cbo::{Rows, Scalar};
@@ -8,10 +9,18 @@ use cbo::{Rows, Scalar};
 /// Up to this many coordinates are held on the stack.
 pub(crate) const STACK_DIM: usize = 32;
 
+/// Up to this many constraints are, too.
+const STACK_CONSTRAINTS: usize = 16;
+
+/// No vector has more lanes.
+const MOST_LANES: usize = 16;
+
 /// Points to be evaluated, and where their energies go.
 pub struct Batch<'a, T> {
     pub(crate) rows: Rows<'a, T>,
     pub(crate) out: &'a mut [T],
+    /// Where their constraints go, one row after the other; empty if nobody wants them.
+    pub(crate) constraints: &'a mut [T],
     /// Low and high of each coordinate if points outside are infeasible, else empty.
     pub(crate) bounds: &'a [(f64, f64)],
     /// The instruction set to use; the best one if none is named.
@@ -24,6 +33,8 @@ pub trait Evaluate: Send + Sync {
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>>;
     fn nearest_minimiser(&self, x: &[f64]) -> Vec<f64>;
     fn value(&self, x: &[f64]) -> f64;
+    fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64;
+    fn constraints(&self, x: &[f64], g: &mut [f64]);
     fn energies_f64(&self, batch: Batch<'_, f64>);
     fn energies_f32(&self, batch: Batch<'_, f32>);
 }
@@ -40,6 +51,12 @@ impl<F: Function> Evaluate for F {
     }
     fn value(&self, x: &[f64]) -> f64 {
         Function::value(self, x)
+    }
+    fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64 {
+        gradient(self, x, out)
+    }
+    fn constraints(&self, x: &[f64], g: &mut [f64]) {
+        Function::constraints(self, x, g);
     }
     fn energies_f64(&self, batch: Batch<'_, f64>) {
         run(batch.set, Lanes { function: self, batch });
@@ -93,8 +110,8 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let Batch { rows, out, bounds, .. } = self.batch;
-        let dim = rows.dim();
+        let Batch { rows, out, constraints, bounds, .. } = self.batch;
+        let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
         let mut stack = [V::constant(0.0); STACK_DIM];
         let mut heap = Vec::new();
@@ -103,6 +120,14 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         } else {
             heap.resize(padded, V::constant(0.0));
             &mut heap[..]
+        };
+        let mut g = [V::constant(0.0); STACK_CONSTRAINTS];
+        let mut more_g = Vec::new();
+        let g = if count <= STACK_CONSTRAINTS {
+            &mut g[..count]
+        } else {
+            more_g.resize(count, V::constant(0.0));
+            &mut more_g[..]
         };
         let vanishing = F::FLAT_AT_ZERO && nearly_zero(rows);
         for (group, energies) in out.chunks_mut(V::LANES).enumerate() {
@@ -115,6 +140,23 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
                 energy = infinite_outside(energy, &x[..dim], bounds);
             }
             energy.store_partial(energies);
+            if !constraints.is_empty() {
+                self.function.constraints(&x[..dim], g);
+                let from = group * V::LANES * count;
+                scatter(g, &mut constraints[from..from + energies.len() * count]);
+            }
+        }
+    }
+}
+
+/// Writes lane i of each vector to row i.
+#[inline(always)]
+fn scatter<V: Vector>(columns: &[V], rows: &mut [V::Scalar]) {
+    let mut lanes = [V::Scalar::default(); MOST_LANES];
+    for (j, column) in columns.iter().enumerate() {
+        column.store_partial(&mut lanes[..V::LANES]);
+        for (row, value) in rows.chunks_exact_mut(columns.len()).zip(lanes) {
+            row[j] = value;
         }
     }
 }

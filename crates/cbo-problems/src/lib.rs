@@ -24,9 +24,11 @@
 //! The feature `mnist` adds images (the module `mnist`), `networks` also networks that are trained on them (`nn`).
 
 mod builder;
+mod constraint;
 mod error;
 mod function;
 pub mod functions;
+mod gradient;
 mod lanes;
 #[cfg(feature = "mnist")]
 pub mod mnist;
@@ -37,9 +39,10 @@ mod rotation;
 mod transform;
 
 pub use builder::ProblemBuilder;
+pub use constraint::{Constraint, ConstraintError};
 pub use error::ProblemError;
 pub use function::{Dims, Function, Info, Parameter};
-pub use functions::{all, find};
+pub use functions::{all, constraints, find};
 pub use problem::Problem;
 pub use rotation::Rotation;
 pub use transform::Shift;
@@ -58,4 +61,7 @@ mod guide {
 
     #[doc = include_str!("../guide/rust.md")]
     struct Rust;
+
+    #[doc = include_str!("../guide/constraints.md")]
+    struct Constraints;
 }

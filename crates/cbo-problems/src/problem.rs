@@ -24,6 +24,7 @@ use std::sync::Arc;
 pub struct Problem {
     pub(crate) function: Arc<dyn Evaluate>,
     pub(crate) info: Info,
+    pub(crate) constraints: &'static [&'static str],
     pub(crate) dim: usize,
     pub(crate) domain: Vec<(f64, f64)>,
     pub(crate) transform: Option<Transform>,
@@ -108,11 +109,62 @@ impl Problem {
         assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
         let moved = self.transform.as_ref().map(|t| t.original_of(x));
         let y = moved.as_deref().unwrap_or(x);
-        let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
-        if self.confined() && y.iter().zip(&self.domain).any(outside) {
+        if self.is_outside(y) {
             return f64::INFINITY;
         }
         self.function.value(y)
+    }
+
+    /// Writes the gradient at one point to `out`, and returns the value: both by plain double-precision arithmetic, exact up to rounding.
+    /// Where the function has a kink or a cusp the slope is that of one side, or zero; outside the domain of a confined function it is zero.
+    ///
+    /// ```
+    /// let sphere = cbo_problems::Problem::named("sphere", 2)?;
+    /// let mut slope = [0.0; 2];
+    /// assert_eq!((sphere.gradient(&[3.0, 4.0], &mut slope), slope), (25.0, [6.0, 8.0]));
+    /// # Ok::<(), cbo_problems::ProblemError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `x` and `out` do not have [`dim`](Self::dim) coordinates.
+    pub fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64 {
+        assert!(x.len() == self.dim && out.len() == self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let moved = self.transform.as_ref().map(|t| t.original_of(x));
+        let y = moved.as_deref().unwrap_or(x);
+        if self.is_outside(y) {
+            out.fill(0.0);
+            return f64::INFINITY;
+        }
+        let value = self.function.gradient(y, out);
+        out.iter_mut().filter(|slope| !slope.is_finite()).for_each(|slope| *slope = 0.0);
+        // g(x) = f(x0 + Q (x - x1)) has the gradient Q^T grad f.
+        if let Some(rotation) = self.rotation() {
+            out.copy_from_slice(&rotation.apply_inverse(out));
+        }
+        value
+    }
+
+    /// Whether a point of the original function lies outside its domain, and that matters.
+    fn is_outside(&self, y: &[f64]) -> bool {
+        let outside = |(v, (low, high)): (&f64, &(f64, f64))| v < low || v > high;
+        self.confined() && y.iter().zip(&self.domain).any(outside)
+    }
+
+    /// The constraints that a point has to meet besides lying in the domain, in plain text and before any shift or rotation.
+    pub fn constraint_texts(&self) -> &'static [&'static str] {
+        self.constraints
+    }
+
+    /// The constraints at one point, each met where it is zero or less, by plain double-precision arithmetic.
+    ///
+    /// # Panics
+    /// If `x` does not have [`dim`](Self::dim) coordinates.
+    pub fn constraint_values(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(x.len(), self.dim, "{} has {} coordinates", self.name(), self.dim);
+        let moved = self.transform.as_ref().map(|t| t.original_of(x));
+        let mut values = vec![0.0; self.constraints.len()];
+        self.function.constraints(moved.as_deref().unwrap_or(x), &mut values);
+        values
     }
 
     /// The distance to the nearest minimiser, in the maximum norm.
@@ -144,18 +196,60 @@ impl Problem {
             "rows must have {} coordinates, with an energy for each row",
             self.dim
         );
-        self.evaluate(Some(set), rows, out);
+        self.evaluate(Some(set), rows, out, &mut []);
     }
 
-    fn evaluate<T: Precision>(&self, set: Option<InstructionSet>, rows: Rows<'_, T>, out: &mut [T]) {
+    /// The energies of `rows` and their constraints, one row after the other, on a chosen instruction set (for tests and benchmarks).
+    ///
+    /// # Panics
+    /// If the rows do not have [`dim`](Self::dim) coordinates, or if there is no room for an energy and the constraints of each row.
+    pub fn constrained_energies_on<T: Precision>(
+        &self,
+        set: InstructionSet,
+        rows: Rows<'_, T>,
+        out: &mut [T],
+        constraints: &mut [T],
+    ) {
+        assert!(
+            rows.dim() == self.dim
+                && rows.len() == out.len()
+                && constraints.len() == out.len() * self.constraints.len(),
+            "rows must have {} coordinates, with an energy and {} constraints for each row",
+            self.dim,
+            self.constraints.len()
+        );
+        self.evaluate(Some(set), rows, out, constraints);
+    }
+
+    /// Energies and, if there is room for them, constraints.
+    fn evaluate<T: Precision>(
+        &self,
+        set: Option<InstructionSet>,
+        rows: Rows<'_, T>,
+        out: &mut [T],
+        constraints: &mut [T],
+    ) {
         let (function, bounds) = (&*self.function, &self.domain[..]);
         match &self.transform {
-            None => T::energies(function, Batch { rows, out, bounds, set }),
+            None => T::energies(function, Batch { rows, out, constraints, bounds, set }),
             Some(transform) => T::tables(transform).map_blocks(rows, set, |first, rows| {
-                let out = &mut out[first..first + rows.len()];
-                T::energies(function, Batch { rows, out, bounds, set });
+                let (out, count) = (&mut out[first..first + rows.len()], constraints.len().min(self.constraints.len()));
+                let constraints = &mut constraints[first * count..(first + rows.len()) * count];
+                T::energies(function, Batch { rows, out, constraints, bounds, set });
             }),
         }
+    }
+
+    /// Refuses points, or room for their energies, that do not fit.
+    fn check<T>(&self, rows: Rows<'_, T>, out: &[T]) -> Result<(), EvalError> {
+        if rows.dim() != self.dim {
+            let message = format!("{} has {} coordinates, the points have {}", self.name(), self.dim, rows.dim());
+            return Err(EvalError::new(message));
+        }
+        if rows.len() != out.len() {
+            return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
+        }
+        Ok(())
     }
 }
 
@@ -166,14 +260,38 @@ impl<T: Precision> Objective<T> for Problem {
     }
 
     fn energies(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
-        if rows.dim() != self.dim {
-            let message = format!("{} has {} coordinates, the points have {}", self.name(), self.dim, rows.dim());
-            return Err(EvalError::new(message));
+        self.check(rows, out)?;
+        self.evaluate(None, rows, out, &mut []);
+        Ok(())
+    }
+
+    fn constraints(&self) -> usize {
+        self.constraints.len()
+    }
+
+    fn energies_and_constraints(
+        &self,
+        _at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        self.check(rows, energies)?;
+        self.evaluate(None, rows, energies, constraints);
+        Ok(())
+    }
+
+    fn has_gradients(&self) -> bool {
+        true
+    }
+
+    fn gradients(&self, _at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        let (mut x, mut slope) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        for (row, out) in rows.iter().zip(out.chunks_exact_mut(self.dim)) {
+            x.iter_mut().zip(row).for_each(|(x, v)| *x = v.to_f64());
+            self.gradient(&x, &mut slope);
+            out.iter_mut().zip(&slope).for_each(|(out, s)| *out = T::from_f64(*s));
         }
-        if rows.len() != out.len() {
-            return Err(EvalError::new(format!("{} points, but room for {} energies", rows.len(), out.len())));
-        }
-        self.evaluate(None, rows, out);
         Ok(())
     }
 }

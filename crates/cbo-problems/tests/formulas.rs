@@ -27,6 +27,10 @@ fn plain(name: &str, x: &[f64]) -> f64 {
             term(1.5, 1) + term(2.25, 2) + term(2.625, 3)
         }
         "bukin-6" => 100.0 * (b - 0.01 * a * a).abs().sqrt() + 0.01 * (a + 10.0).abs(),
+        "canyon" => {
+            let ripples = 0.5 * (1.0 - (6.0 * PI * a).cos()) + 0.5 * (1.0 - (6.0 * PI * b).cos());
+            a * a / 10.0 + (b - a * a / 8.0).powi(2) + ripples
+        }
         "cross-in-tray" => {
             let inner = (a.sin() * b.sin() * (100.0 - radius / PI).abs().exp()).abs();
             -0.0001 * (inner + 1.0).powf(0.1)
@@ -37,6 +41,23 @@ fn plain(name: &str, x: &[f64]) -> f64 {
         "easom" => -a.cos() * b.cos() * (-(a - PI).powi(2) - (b - PI).powi(2)).exp(),
         "eggholder" => -(b + 47.0) * (a / 2.0 + b + 47.0).abs().sqrt().sin() - a * (a - (b + 47.0)).abs().sqrt().sin(),
         "ellipsoid" => sum(x, |k, v| if d > 1.0 { 10f64.powf(6.0 * (k - 1.0) / (d - 1.0)) * v * v } else { v * v }),
+        "g01" => 5.0 * sum(&x[..4], |_, v| v) - 5.0 * sum(&x[..4], |_, v| v * v) - sum(&x[4..], |_, v| v),
+        "g04" => 5.3578547 * x[2].powi(2) + 0.8356891 * a * x[4] + 37.293239 * a - 40792.141,
+        "g06" => (a - 10.0).powi(3) + (b - 20.0).powi(3),
+        "g07" => {
+            let squares =
+                [(10.0, 1.0), (5.0, 4.0), (3.0, 1.0), (1.0, 2.0), (0.0, 5.0), (11.0, 7.0), (10.0, 2.0), (7.0, 1.0)];
+            let bowl: f64 = x[2..].iter().zip(squares).map(|(v, (centre, height))| height * (v - centre).powi(2)).sum();
+            a * a + b * b + a * b - 14.0 * a - 16.0 * b + bowl + 45.0
+        }
+        "g08" => -(2.0 * PI * a).sin().powi(3) * (2.0 * PI * b).sin() / (a.powi(3) * (a + b)),
+        "g09" => {
+            let first = (a - 10.0).powi(2) + 5.0 * (b - 12.0).powi(2) + x[2].powi(4) + 3.0 * (x[3] - 11.0).powi(2);
+            let last = 7.0 * x[5].powi(2) + x[6].powi(4) - 4.0 * x[5] * x[6] - 10.0 * x[5] - 8.0 * x[6];
+            first + 10.0 * x[4].powi(6) + last
+        }
+        "g10" => a + b + x[2],
+        "g24" => -a - b,
         "goldstein-price" => {
             let first = 19.0 - 14.0 * a + 3.0 * a * a - 14.0 * b + 6.0 * a * b + 3.0 * b * b;
             let second = 18.0 - 32.0 * a + 12.0 * a * a + 48.0 * b - 36.0 * a * b + 27.0 * b * b;
@@ -118,6 +139,87 @@ fn hartmann(x: &[f64]) -> f64 {
     ];
     let exponent = |i: usize| (0..6).map(|k| widths[k][i] * (x[k] - centres[k][i] / 1e4).powi(2)).sum::<f64>();
     -(0..4).map(|i| heights[i] * (-exponent(i)).exp()).sum::<f64>()
+}
+
+/// The constraints as the report of CEC 2006 prints them, each at most zero.
+fn plain_constraints(name: &str, x: &[f64]) -> Vec<f64> {
+    // Numbered from 1, as there.
+    let x = |k: usize| x[k - 1];
+    match name {
+        "g01" => vec![
+            2.0 * x(1) + 2.0 * x(2) + x(10) + x(11) - 10.0,
+            2.0 * x(1) + 2.0 * x(3) + x(10) + x(12) - 10.0,
+            2.0 * x(2) + 2.0 * x(3) + x(11) + x(12) - 10.0,
+            -8.0 * x(1) + x(10),
+            -8.0 * x(2) + x(11),
+            -8.0 * x(3) + x(12),
+            -2.0 * x(4) - x(5) + x(10),
+            -2.0 * x(6) - x(7) + x(11),
+            -2.0 * x(8) - x(9) + x(12),
+        ],
+        "g04" => vec![
+            85.334407 + 0.0056858 * x(2) * x(5) + 0.0006262 * x(1) * x(4) - 0.0022053 * x(3) * x(5) - 92.0,
+            -85.334407 - 0.0056858 * x(2) * x(5) - 0.0006262 * x(1) * x(4) + 0.0022053 * x(3) * x(5),
+            80.51249 + 0.0071317 * x(2) * x(5) + 0.0029955 * x(1) * x(2) + 0.0021813 * x(3).powi(2) - 110.0,
+            -80.51249 - 0.0071317 * x(2) * x(5) - 0.0029955 * x(1) * x(2) - 0.0021813 * x(3).powi(2) + 90.0,
+            9.300961 + 0.0047026 * x(3) * x(5) + 0.0012547 * x(1) * x(3) + 0.0019085 * x(3) * x(4) - 25.0,
+            -9.300961 - 0.0047026 * x(3) * x(5) - 0.0012547 * x(1) * x(3) - 0.0019085 * x(3) * x(4) + 20.0,
+        ],
+        "g06" => vec![
+            -(x(1) - 5.0).powi(2) - (x(2) - 5.0).powi(2) + 100.0,
+            (x(1) - 6.0).powi(2) + (x(2) - 5.0).powi(2) - 82.81,
+        ],
+        "g07" => vec![
+            -105.0 + 4.0 * x(1) + 5.0 * x(2) - 3.0 * x(7) + 9.0 * x(8),
+            10.0 * x(1) - 8.0 * x(2) - 17.0 * x(7) + 2.0 * x(8),
+            -8.0 * x(1) + 2.0 * x(2) + 5.0 * x(9) - 2.0 * x(10) - 12.0,
+            3.0 * (x(1) - 2.0).powi(2) + 4.0 * (x(2) - 3.0).powi(2) + 2.0 * x(3).powi(2) - 7.0 * x(4) - 120.0,
+            5.0 * x(1).powi(2) + 8.0 * x(2) + (x(3) - 6.0).powi(2) - 2.0 * x(4) - 40.0,
+            x(1).powi(2) + 2.0 * (x(2) - 2.0).powi(2) - 2.0 * x(1) * x(2) + 14.0 * x(5) - 6.0 * x(6),
+            0.5 * (x(1) - 8.0).powi(2) + 2.0 * (x(2) - 4.0).powi(2) + 3.0 * x(5).powi(2) - x(6) - 30.0,
+            -3.0 * x(1) + 6.0 * x(2) + 12.0 * (x(9) - 8.0).powi(2) - 7.0 * x(10),
+        ],
+        "g08" => vec![x(1).powi(2) - x(2) + 1.0, 1.0 - x(1) + (x(2) - 4.0).powi(2)],
+        "g09" => vec![
+            -127.0 + 2.0 * x(1).powi(2) + 3.0 * x(2).powi(4) + x(3) + 4.0 * x(4).powi(2) + 5.0 * x(5),
+            -282.0 + 7.0 * x(1) + 3.0 * x(2) + 10.0 * x(3).powi(2) + x(4) - x(5),
+            -196.0 + 23.0 * x(1) + x(2).powi(2) + 6.0 * x(6).powi(2) - 8.0 * x(7),
+            4.0 * x(1).powi(2) + x(2).powi(2) - 3.0 * x(1) * x(2) + 2.0 * x(3).powi(2) + 5.0 * x(6) - 11.0 * x(7),
+        ],
+        "g10" => vec![
+            -1.0 + 0.0025 * (x(4) + x(6)),
+            -1.0 + 0.0025 * (x(5) + x(7) - x(4)),
+            -1.0 + 0.01 * (x(8) - x(5)),
+            -x(1) * x(6) + 833.33252 * x(4) + 100.0 * x(1) - 83333.333,
+            -x(2) * x(7) + 1250.0 * x(5) + x(2) * x(4) - 1250.0 * x(4),
+            -x(3) * x(8) + 1250000.0 + x(3) * x(5) - 2500.0 * x(5),
+        ],
+        "g24" => vec![
+            -2.0 * x(1).powi(4) + 8.0 * x(1).powi(3) - 8.0 * x(1).powi(2) + x(2) - 2.0,
+            -4.0 * x(1).powi(4) + 32.0 * x(1).powi(3) - 88.0 * x(1).powi(2) + 96.0 * x(1) + x(2) - 36.0,
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// Tolerance: 1e-11 of the value, or of the largest number in the domain, whose terms may cancel.
+#[test]
+fn constraints_are_what_the_literature_prints() {
+    let mut constrained = 0;
+    for problem in samples::problems() {
+        constrained += usize::from(!problem.constraint_texts().is_empty());
+        for x in samples::uniform(&problem, 500, 12).chunks(problem.dim()) {
+            let (values, printed) = (problem.constraint_values(x), plain_constraints(problem.name(), x));
+            assert_eq!(values.len(), printed.len(), "{problem:?}");
+            assert_eq!(values.len(), problem.constraint_texts().len(), "{problem:?}");
+            for (value, printed) in values.iter().zip(&printed) {
+                let largest = x.iter().fold(1.0f64, |most, v| most.max(v.abs()));
+                let allowed = 1e-11 * (1.0 + printed.abs() + largest.powi(2));
+                assert!((value - printed).abs() <= allowed, "{problem:?} at {x:?}: {value}, printed {printed}");
+            }
+        }
+    }
+    assert_eq!(constrained, 8);
 }
 
 /// Tolerance: 1e-11 of the value and of the terms that cancel in the printed forms; Weierstrass has 3^20 periods in the

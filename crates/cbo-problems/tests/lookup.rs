@@ -1,6 +1,6 @@
 //! Names, dimensions, parameters: what is accepted, and what the messages say.
 
-use cbo_problems::{Dims, Problem, ProblemBuilder, ProblemError, Shift, all, find};
+use cbo_problems::{Constraint, Dims, Problem, ProblemBuilder, ProblemError, Shift, all, constraints, find};
 use std::path::Path;
 
 fn message(builder: ProblemBuilder) -> String {
@@ -10,7 +10,7 @@ fn message(builder: ProblemBuilder) -> String {
 #[test]
 fn the_list_is_complete_sorted_and_well_formed() {
     let list = all();
-    assert!(list.len() >= 33);
+    assert!(list.len() >= 41);
     assert!(list.windows(2).all(|pair| pair[0].name < pair[1].name));
     for info in list {
         assert!(info.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", info.name);
@@ -37,6 +37,11 @@ fn documentation_agrees_with_the_list() {
         let dims = format!("dimensions: {}", info.dims);
         for text in [&format!("{}: ", info.title), info.formula, info.optimum, info.source, &dims] {
             assert!(head.contains(text), "{file} does not say: {text}");
+        }
+        let constraints = constraints(info.name).unwrap();
+        assert_eq!(head.matches("- constraint: ").count(), constraints.len(), "{file}");
+        for text in constraints {
+            assert!(head.contains(&format!("- constraint: `{text}`")), "{file} does not say: {text}");
         }
     }
 }
@@ -116,4 +121,54 @@ fn descriptions_name_every_choice() {
         "rastrigin (amplitude 2.5), shifted, rotated (seed 3)"
     );
     assert_eq!(describe(builder.shift(Shift::Random(5))), "rastrigin (amplitude 2.5), shifted (seed 5)");
+}
+
+#[test]
+fn constraints_are_read_and_written() {
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    // Text, as it is written, and how far (3, 4) violates it.
+    for (text, written, violation) in [
+        ("ball:2", "ball:2", 3.0),
+        ("ball:5", "ball:5", 0.0),
+        ("hole:6.5", "hole:6.5", 1.5),
+        ("hole:1e-3", "hole:0.001", 0.0),
+        ("ring: 0, 4", "ring:0,4", 1.0),
+        ("ring:4,6", "ring:4,6", 0.0),
+        ("sphere:5", "sphere:5", 0.0),
+        ("sphere:4", "sphere:4", 1.0 - 1e-6),
+        ("sum<=6", "sum<=6", 1.0),
+        (" sum >= -7.5 ", "sum>=-7.5", 0.0),
+        ("sum>=8", "sum>=8", 1.0),
+        ("sum=7", "sum=7", 0.0),
+        ("sum=9", "sum=9", 2.0 - 1e-6),
+    ] {
+        let constraint: Constraint = text.parse().unwrap();
+        assert_eq!(constraint.to_string(), written);
+        assert_eq!(written.parse(), Ok(constraint));
+        assert!(close(constraint.violation(&[3.0, 4.0]), violation), "{text}");
+    }
+}
+
+#[test]
+fn constraints_that_make_no_sense_say_what_would() {
+    for (text, remedy) in [
+        ("", "give ball:R, hole:R"),
+        ("cube:1", "give ball:R, hole:R"),
+        ("ball", "give ball:R, hole:R"),
+        ("ball:", "one radius, a positive number"),
+        ("ball:-1", "one radius, a positive number"),
+        ("ball:0", "one radius, a positive number"),
+        ("ball:nan", "one radius, a positive number"),
+        ("hole:1,2", "one radius, a positive number"),
+        ("sphere:inf", "one radius, a positive number"),
+        ("ring:1", "two radii R,S with 0 <= R < S"),
+        ("ring:2,1", "two radii R,S with 0 <= R < S"),
+        ("ring:1,1", "two radii R,S with 0 <= R < S"),
+        ("sum<1", "sum<=C, sum>=C or sum=C"),
+        ("sum<=x", "sum<=C, sum>=C or sum=C"),
+        ("sum>=inf", "sum<=C, sum>=C or sum=C"),
+    ] {
+        let error = text.parse::<Constraint>().unwrap_err();
+        assert!(error.to_string().starts_with(text) && error.to_string().contains(remedy), "{text}: {error}");
+    }
 }

@@ -12,6 +12,7 @@ mod transforms;
 mod checks;
 #[cfg(feature = "networks")]
 mod fuzz;
+mod gradients;
 #[cfg(feature = "mnist")]
 mod mnist;
 #[cfg(feature = "networks")]

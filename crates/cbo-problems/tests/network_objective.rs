@@ -79,3 +79,22 @@ fn a_batch_of_one_image_is_an_error_of_batch_norm_and_not_a_panic() {
     assert_eq!(error.row, Some(0));
     assert!(error.to_string().contains("at least 2 images"), "{error}");
 }
+
+#[test]
+fn shuffled_batches_may_leave_images_out() {
+    let data = mnist::subset().expect("the subset");
+    let new = |size| CrossEntropy::new(&Network::shallow(), &data.train, size, Order::Shuffled { seed: 3 });
+    let objective = new(300).expect("an objective");
+    assert_eq!(objective.batches(), 3);
+    let epoch = |e: u64| -> Vec<usize> { (3 * e..3 * (e + 1)).flat_map(|b| objective.images(b)).collect() };
+    for mut images in [epoch(0), epoch(1)] {
+        images.sort_unstable();
+        images.dedup();
+        assert_eq!(images.len(), 900);
+    }
+    assert_ne!(epoch(0), epoch(1));
+    assert!(new(0).is_err() && new(1001).is_err() && new(1000).is_ok());
+    assert_eq!(CrossEntropy::fitting_size(&data.train, 300, true), 300);
+    assert_eq!(CrossEntropy::fitting_size(&data.train, 300, false), 250);
+    assert_eq!(CrossEntropy::fitting_size(&data.train, 3000, true), 1000);
+}

@@ -176,7 +176,7 @@ fn energies_of_transformed_problems_match_the_reference() {
 proptest! {
     #[test]
     fn shifted_and_rotated_values_are_those_of_the_formula(
-        which in 0usize..33, dim in 2usize..9, seed in any::<u64>(), part in prop::collection::vec(0.0f64..1.0, 9)
+        which in 0usize..42, dim in 2usize..9, seed in any::<u64>(), part in prop::collection::vec(0.0f64..1.0, 13)
     ) {
         let info = all()[which];
         let dim = info.default_dim().unwrap_or(dim);
@@ -188,7 +188,9 @@ proptest! {
         let turned = problem.rotation().unwrap().apply(&difference);
         let y: Vec<f64> = plain.minimisers()[0].iter().zip(&turned).map(|(a, b)| a + b).collect();
         prop_assert_eq!(problem.value(&x), plain.value(&y));
-        prop_assert!(problem.value(&x) >= problem.minimum() - 1e-9 * (1.0 + problem.minimum().abs()));
+        // Points that violate constraints may be lower.
+        let lowest = problem.minimum() - 1e-9 * (1.0 + problem.minimum().abs());
+        prop_assert!(problem.value(&x) >= lowest || !problem.constraint_texts().is_empty());
     }
 
     #[test]

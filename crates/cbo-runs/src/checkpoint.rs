@@ -64,6 +64,9 @@ pub struct Summary {
     pub failed_evaluations: u64,
     /// The best value; nothing before the first.
     pub best: Option<f64>,
+    /// How far its point violates its constraints, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation: Option<f64>,
     /// Where it is.
     pub x: Vec<f64>,
     /// Seconds that the run has taken so far.

@@ -1,5 +1,16 @@
 //! Files that appear whole or not at all.
 
+#[cfg(unix)]
+mod at;
+#[cfg(not(unix))]
+mod by_path;
+
+#[cfg(unix)]
+pub use at::Handle;
+#[cfg(not(unix))]
+pub use by_path::Handle;
+
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +24,16 @@ const LONGEST: usize = 200;
 /// What is wrong with a link in the place of one of our own files.
 const LINK: &str = "it is a symbolic link, and files of a run are not opened through links; remove the link";
 
-/// The name under which a file is written before it gets its own.
+/// The path under which a file is written before it gets its own.
 pub fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(temporary_name(path.file_name().unwrap_or_default()))
+}
+
+/// The name of that file.
+fn temporary_name(name: &OsStr) -> OsString {
+    let name = name.to_string_lossy();
     let end = (0..=LONGEST).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    let name = &name[..end];
-    path.with_file_name(format!(".{name}.{}{TEMPORARY}", std::process::id()))
+    format!(".{}.{}{TEMPORARY}", &name[..end], std::process::id()).into()
 }
 
 /// Whether a file of this name was left behind by a program that died while it wrote.
@@ -72,79 +87,138 @@ pub enum Fate {
 }
 
 /// What has become of what had the identity `was` when it was at a path, as `now` finds it. A look that fails otherwise says nothing.
-pub fn fate(was: Option<FileId>, now: io::Result<fs::Metadata>) -> Fate {
+pub fn fate(was: Option<FileId>, now: io::Result<Option<FileId>>) -> Fate {
     match now {
         Err(e) if e.kind() == ErrorKind::NotFound => Fate::Gone,
-        Ok(found) if was.is_some() && FileId::of(&found) != was => Fate::Replaced,
+        Ok(now) if was.is_some() && now != was => Fate::Replaced,
         _ => Fate::There,
     }
 }
 
-/// Opens one of our own files: never through a link, and nothing but a file. A pipe, for example, would keep whoever opens it waiting.
-pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// What has a name in a folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Which file or folder it is.
+    pub id: Option<FileId>,
+    /// Whether it is a symbolic link.
+    pub is_link: bool,
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// It must be there.
+    Reading,
+    /// Writing at its end; it is created if needed.
+    Adding,
+    /// Reading and writing what it holds; it is created if needed.
+    Changing,
+    /// Writing; it must not be there.
+    Making,
+}
+
+impl Handle {
+    /// Opens one of our own files: never through a link, and nothing but a file.
+    pub fn open_own(&self, name: &str, purpose: For) -> io::Result<File> {
+        self.refuse_link(name.as_ref())?;
+        // Between the look and the opening a link may appear: the system refuses it.
+        self.open(name.as_ref(), purpose).and_then(only_a_file)
+    }
+
+    /// What one of our own files holds.
+    pub fn read_own(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.open_own(name, For::Reading).and_then(all_of)
+    }
+
+    /// Makes the file `name` hold `contents`: written beside it, synced, then renamed, so that nobody ever sees half a file. A link is
+    /// refused.
+    pub fn write_whole(&self, name: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+        let name = name.as_ref();
+        self.write_beside(name, contents, |beside| self.rename(beside, name))
+    }
+
+    /// Makes `name` hold `contents` and `previous` what `name` held before. Whenever this is cut off, one of the two is whole.
+    pub fn write_keeping(&self, name: &str, previous: &str, contents: &[u8]) -> io::Result<()> {
+        self.write_beside(name.as_ref(), contents, |beside| {
+            match self.rename(name, previous) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+            self.rename(beside, name)
+        })
+    }
+
+    /// Writes and syncs a file beside `name`, which `rename` then gives its name.
+    fn write_beside(
+        &self,
+        name: &Path,
+        contents: &[u8],
+        rename: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.refuse_link(name)?;
+        let beside = PathBuf::from(temporary_name(name.as_os_str()));
+        let written = self.make(&beside).and_then(|mut file| {
+            file.write_all(contents)?;
+            file.sync_all()
+        });
+        written.and_then(|()| rename(&beside)).and_then(|()| self.sync()).inspect_err(|_| {
+            // The first fault is the one to tell of.
+            let _ = self.remove(&beside);
+        })
+    }
+
+    /// A file that was not there before, in the place of one that a dead process of the same number has left.
+    fn make(&self, name: &Path) -> io::Result<File> {
+        match self.open(name, For::Making) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                self.remove(name)?;
+                self.open(name, For::Making)
+            }
+            made => made,
+        }
+    }
+
+    fn refuse_link(&self, name: &Path) -> io::Result<()> {
+        if self.look(name).is_ok_and(|found| found.is_link) { Err(io::Error::other(LINK)) } else { Ok(()) }
+    }
+}
+
+/// Opens one of our own files for a look, by its path: never through a link, and nothing but a file. A pipe, for example, would keep whoever
+/// opens it waiting.
+pub fn open_own(path: &Path) -> io::Result<File> {
     if is_link(path) {
         return Err(io::Error::other(LINK));
     }
+    let mut how = OpenOptions::new();
     // Between the look and the opening a link may appear: the system refuses it.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut how, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    how.read(true).open(path).and_then(only_a_file)
 }
 
 /// What one of our own files holds.
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    open_own(path).and_then(all_of)
+}
+
+fn only_a_file(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+}
+
+fn all_of(mut file: File) -> io::Result<Vec<u8>> {
     let mut contents = Vec::new();
-    open_own(path, OpenOptions::new().read(true))?.read_to_end(&mut contents)?;
+    file.read_to_end(&mut contents)?;
     Ok(contents)
 }
 
-/// Makes `path` hold `contents`: written beside it, synced, then renamed, so that nobody ever sees half a file. A link is refused.
+/// Makes `path` hold `contents`, as [`Handle::write_whole`] does in the folder that it is in.
 pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
-    write_beside(path, contents, |beside| fs::rename(beside, path))
-}
-
-/// Makes `path` hold `contents` and `previous` what `path` held before. Whenever this is cut off, one of the two is whole.
-pub fn write_keeping(path: &Path, previous: &Path, contents: &[u8]) -> io::Result<()> {
-    write_beside(path, contents, |beside| {
-        match fs::rename(path, previous) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        fs::rename(beside, path)
-    })
-}
-
-/// Writes and syncs a file beside `path`, which `rename` then gives its name.
-fn write_beside(path: &Path, contents: &[u8], rename: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    if is_link(path) {
-        return Err(io::Error::other(LINK));
-    }
-    let beside = temporary(path);
-    let written = create_new(&beside).and_then(|mut file| {
-        file.write_all(contents)?;
-        file.sync_all()
-    });
-    written.and_then(|()| rename(&beside)).and_then(|()| sync(folder(path))).inspect_err(|_| {
-        // The first fault is the one to tell of.
-        let _ = fs::remove_file(&beside);
-    })
+    Handle::new(folder(path))?.write_whole(path.file_name().unwrap_or_default(), contents)
 }
 
 /// A file that was not there before, in the place of one that a dead process of the same number has left.
 pub fn create_new(path: &Path) -> io::Result<File> {
-    match File::create_new(path) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            File::create_new(path)
-        }
-        created => created,
-    }
-}
-
-/// Makes a rename in `folder` last.
-fn sync(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    Handle::new(folder(path))?.make(path.file_name().unwrap_or_default().as_ref())
 }
 
 /// The names in a folder, in order.
@@ -185,9 +259,9 @@ mod tests {
         std::os::unix::fs::symlink(&other, &link).expect("a link");
         // To nowhere, and to a file.
         for _ in 0..2 {
-            let create = || OpenOptions::new().append(true).create(true).clone();
-            for error in [open_own(&link, &mut create()).map(drop), read_own(&link).map(drop), write_whole(&link, b"")]
-            {
+            let handle = Handle::new(folder.path()).expect("a folder");
+            let opened = [For::Reading, For::Adding, For::Changing].map(|how| handle.open_own("link", how).map(drop));
+            for error in opened.into_iter().chain([read_own(&link).map(drop), write_whole(&link, b"")]) {
                 assert!(error.expect_err("a link").to_string().contains("symbolic link"));
             }
             // Nor through one in the place of the temporary file.
@@ -211,12 +285,33 @@ mod tests {
     #[test]
     fn the_file_before_is_kept() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (path, previous) = (folder.path().join("a"), folder.path().join("b"));
+        let handle = Handle::new(folder.path()).expect("a folder");
         for text in ["1", "2", "3"] {
-            write_keeping(&path, &previous, text.as_bytes()).expect("written");
+            handle.write_keeping("a", "b", text.as_bytes()).expect("written");
         }
-        assert_eq!(fs::read(&path).expect("the file"), b"3");
-        assert_eq!(fs::read(&previous).expect("the one before"), b"2");
+        assert_eq!(handle.read_own("a").expect("the file"), b"3");
+        assert_eq!(handle.read_own("b").expect("the one before"), b"2");
         assert_eq!(names(folder.path()).expect("the folder"), ["a", "b"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_handle_is_of_the_folder_and_not_of_its_path() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (path, moved) = (place.path().join("run"), place.path().join("moved"));
+        fs::create_dir(&path).expect("a folder");
+        let handle = Handle::new(&path).expect("a folder");
+        fs::rename(&path, &moved).expect("moved");
+        fs::create_dir(&path).expect("another folder");
+        fs::write(path.join("theirs"), "").expect("a file");
+        handle.write_whole("a", b"1").expect("written");
+        handle.write_keeping("a", "b", b"2").expect("written");
+        handle.open_own("log", For::Adding).and_then(|mut log| writeln!(log, "a word")).expect("written");
+        handle.make_folder("replaced").and_then(|()| handle.rename("b", "replaced/b")).expect("moved");
+        assert!(handle.remove("theirs").is_err() && handle.look("theirs").is_err());
+        assert_eq!(names(&path).expect("the other folder"), ["theirs"]);
+        assert_eq!(names(&moved).expect("the folder"), ["a", "log", "replaced"]);
+        assert_eq!(handle.names().expect("names").len(), 3);
+        assert_eq!(handle.read_own("a").expect("a file"), b"2");
     }
 }

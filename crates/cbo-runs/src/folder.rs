@@ -6,12 +6,12 @@ mod lock;
 pub use error::FolderError;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
-use crate::files::{self, write_keeping, write_whole};
+use crate::files::{self, For};
 use crate::timestamp::timestamp;
 use error::{fault, unreadable};
 use lock::Lock;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -92,11 +92,6 @@ impl Folder {
     pub fn check(&self) -> Result<(), FolderError> {
         self.lock.check_folder(&self.path)?;
         if self.lock.check_file(&self.path)? {
-            // A file that was missing may mean that another folder has just taken the place of ours.
-            if let Err(gone) = self.lock.check_folder(&self.path) {
-                let _ = fs::remove_file(self.file(LOCK));
-                return Err(gone);
-            }
             self.log("the file lock was removed, and is written anew; the folder was locked all the time");
         }
         Ok(())
@@ -112,27 +107,26 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file, whole or not at all. If the folder is moved away meanwhile, the file goes with it: never into another one in its
+    /// place, where the system can hold a folder open.
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
         self.check()?;
-        let path = self.file(name);
-        write_whole(&path, contents).map_err(fault(&path))
+        self.lock.handle.write_whole(name, contents).map_err(self.fault(name))
     }
 
-    /// Writes a checkpoint; the one before it is kept.
+    /// Writes a checkpoint in the same way; the one before it is kept.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
         self.check()?;
-        let path = self.file(CHECKPOINT);
-        write_keeping(&path, &self.file(PREVIOUS), &checkpoint.to_bytes()).map_err(fault(&path))
+        let bytes = checkpoint.to_bytes();
+        self.lock.handle.write_keeping(CHECKPOINT, PREVIOUS, &bytes).map_err(self.fault(CHECKPOINT))
     }
 
     /// The newest checkpoint that can be read, and what is wrong with a newer one that cannot.
     pub fn load(&self) -> Result<(Checkpoint, Option<String>), FolderError> {
-        let (checkpoint, fault) = newest(&self.path)?;
+        let (checkpoint, fault) = newest(&self.path, |name| self.lock.handle.read_own(name))?;
         if fault.is_some() {
             // Out of the way: otherwise the next checkpoint would make it the previous one, in place of the good one.
-            let path = self.file(CHECKPOINT);
-            fs::rename(&path, self.file(DAMAGED)).map_err(self::fault(&path))?;
+            self.lock.handle.rename(CHECKPOINT, DAMAGED).map_err(self.fault(CHECKPOINT))?;
         }
         Ok((checkpoint, fault))
     }
@@ -140,9 +134,8 @@ impl Folder {
     /// Moves checkpoints that cannot be used out of the way, for a run that is begun again. They are kept.
     pub fn set_checkpoints_aside(&self) -> Result<(), FolderError> {
         for (name, aside) in [(CHECKPOINT, DAMAGED), (PREVIOUS, DAMAGED_PREVIOUS)] {
-            let path = self.file(name);
-            match fs::rename(&path, self.file(aside)) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(fault(&path)(e)),
+            match self.lock.handle.rename(name, aside) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.fault(name)(e)),
                 _ => {}
             }
         }
@@ -154,15 +147,15 @@ impl Folder {
         if self.lock.check_folder(&self.path).is_err() {
             return;
         }
-        let log = files::open_own(&self.file(LOG), OpenOptions::new().create(true).append(true));
+        let log = self.lock.handle.open_own(LOG, For::Adding);
         let _ = log.and_then(|mut log| writeln!(log, "{} {line}", timestamp(SystemTime::now())));
     }
 
     /// Removes what a program left behind when it was killed while writing.
     fn tidy(&self) -> Result<(), FolderError> {
-        for name in files::names(&self.path).map_err(unreadable(&self.path))? {
-            if files::is_temporary(&name) {
-                let _ = fs::remove_file(self.file(&name));
+        for name in self.names()? {
+            if files::is_temporary(&name.to_string_lossy()) {
+                let _ = self.lock.handle.remove(&name);
             }
         }
         Ok(())
@@ -170,20 +163,28 @@ impl Folder {
 
     /// Moves the run that is to be replaced into a folder of its own below this one.
     fn set_aside(&self) -> Result<(), FolderError> {
-        let entries = fs::read_dir(&self.path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
-        let mut names: Vec<OsString> =
-            entries.map_err(unreadable(&self.path))?.iter().map(fs::DirEntry::file_name).collect();
+        let mut names = self.names()?;
         names.retain(|name| name != LOCK && !name.to_string_lossy().starts_with(REPLACED));
         // First what makes it a run that can be resumed, the settings last: if this is cut off, it is no longer a run.
         names.sort_by_key(|name| (name == CONFIG, !MARKS.iter().any(|mark| name == mark), name.clone()));
-        let free = (1..).map(|n| self.file(&format!("{REPLACED}{n}"))).find(|place| !place.exists());
+        let handle = &self.lock.handle;
+        let free = (1..).map(|n| format!("{REPLACED}{n}")).find(|place| handle.look(place).is_err());
         let Some(place) = free else { return Ok(()) };
-        fs::create_dir(&place).map_err(fault(&place))?;
+        handle.make_folder(&place).map_err(self.fault(&place))?;
         for name in names {
-            let path = self.path.join(&name);
-            fs::rename(&path, place.join(&name)).map_err(fault(&path))?;
+            handle.rename(&name, Path::new(&place).join(&name)).map_err(self.fault(&name))?;
         }
         Ok(())
+    }
+
+    fn names(&self) -> Result<Vec<OsString>, FolderError> {
+        self.lock.handle.names().map_err(unreadable(&self.path))
+    }
+
+    /// What to say of a file that cannot be written: first of all that the folder is gone, if it is.
+    fn fault(&self, name: impl AsRef<Path>) -> impl Fn(io::Error) -> FolderError + '_ {
+        let path = self.path.join(name);
+        move |error| self.lock.check_folder(&self.path).err().unwrap_or_else(|| fault(&path)(error))
     }
 }
 
@@ -217,11 +218,14 @@ fn is_run(path: &Path) -> Result<(), FolderError> {
 }
 
 /// The newest checkpoint of a folder that can be read, and what is wrong with a newer one that cannot.
-fn newest(folder: &Path) -> Result<(Checkpoint, Option<String>), FolderError> {
+fn newest(
+    folder: &Path,
+    read: impl Fn(&str) -> io::Result<Vec<u8>>,
+) -> Result<(Checkpoint, Option<String>), FolderError> {
     let mut faults = Vec::new();
     for name in [CHECKPOINT, PREVIOUS] {
         let path = folder.join(name);
-        let bytes = match files::read_own(&path) {
+        let bytes = match read(name) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             read => read.map_err(unreadable(&path))?,
         };
@@ -273,7 +277,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
     let running = lock::is_held(path).then(|| lock::holder(path).unwrap_or(0));
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
-    match newest(path) {
+    match newest(path, |name| files::read_own(&path.join(name))) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
         Err(FolderError::NoCheckpoint { why, .. }) => {
             let fault = (!why.is_empty()).then_some(why);

@@ -33,6 +33,9 @@ impl Keeper {
     /// Writes one. A failure does not end a run: the next may succeed. It is returned the first time, for a warning.
     pub fn keep(&mut self, checkpoint: &Checkpoint) -> Option<String> {
         let written = self.folder.save(checkpoint);
+        if matches!(written, Err(FolderError::Gone { .. } | FolderError::Unlocked(_))) {
+            return None; // another one is due at once, and the run finds that it must end
+        }
         self.last = Instant::now();
         match written {
             Ok(()) => {

@@ -162,10 +162,15 @@ fn promises_take_no_memory_of_a_process() {
     ] {
         assert!(!checks::checkpoint(&sealed(bytes)));
     }
-    let run = cbo::AskTell::<f64>::new(&checks::configs()[0], checks::DIM).unwrap();
+    // A number that is nowhere else in the state.
+    let config = cbo::CboConfig { particles: 7919, max_evaluations: None, ..checks::configs()[0].clone() };
+    let run = cbo::AskTell::<f64>::new(&config, checks::DIM).unwrap();
+    let places: Vec<usize> =
+        run.save().windows(8).enumerate().filter(|(_, b)| *b == 7919u64.to_le_bytes()).map(|(at, _)| at).collect();
+    assert_eq!(places.len(), 1, "{places:?}");
     for particles in [1 << 20, 1 << 40, u64::MAX] {
         let mut state = run.save();
-        state[232..240].copy_from_slice(&particles.to_le_bytes());
+        state[places[0]..places[0] + 8].copy_from_slice(&particles.to_le_bytes());
         checks::seal_state(&mut state);
         assert!(!checks::state(&state));
         let checkpoint = Checkpoint { state, ..Checkpoint::default() };

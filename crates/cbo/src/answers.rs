@@ -1,5 +1,6 @@
 //! The energies of a round of evaluations as they come in, and when no further evaluation is to begin.
 
+use crate::constraint::{defined, violation};
 use crate::objective::{EvalError, Objective, Rows, StepContext};
 use crate::report::StopReason;
 use crate::simd::Scalar;
@@ -28,6 +29,8 @@ pub struct Answers<T> {
 pub(crate) struct Known<T> {
     /// NaN where it is not known.
     energies: Vec<T>,
+    /// The constraints of each point, one after the other; NaN where they are not known.
+    constraints: Vec<T>,
     is_known: Vec<bool>,
     left: usize,
     /// The rows of the round that are asked for, if not all.
@@ -36,7 +39,7 @@ pub(crate) struct Known<T> {
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self { energies: Vec::new(), is_known: Vec::new(), left: 0, asked: None }
+        Self { energies: Vec::new(), constraints: Vec::new(), is_known: Vec::new(), left: 0, asked: None }
     }
 }
 
@@ -54,21 +57,25 @@ pub(crate) struct Limits {
 }
 
 impl<T: Scalar> Known<T> {
-    /// Nothing of a round of this many points, in the memory that this one has.
-    pub fn nothing_of(mut self, count: usize) -> Self {
+    /// Nothing of a round of this many points with so many constraints each, in the memory that this one has.
+    pub fn nothing_of(mut self, count: usize, constraints: usize) -> Self {
+        let nothing = T::from_f64(f64::NAN);
         self.energies.clear();
-        self.energies.resize(count, T::from_f64(f64::NAN));
+        self.energies.resize(count, nothing);
+        self.constraints.clear();
+        self.constraints.resize(count * constraints, nothing);
         self.is_known.clear();
         self.is_known.resize(count, false);
         (self.left, self.asked) = (count, None);
         self
     }
 
-    /// These energies of a round of `count` points, if there are such rows.
-    pub fn some_of(count: usize, energies: &[(usize, T)]) -> Option<Self> {
-        let mut known = Self::default().nothing_of(count);
-        for (row, energy) in energies {
+    /// These answers to a round of `count` points, if there are such rows: of each the row, its energy and its constraints.
+    pub fn some_of(count: usize, constraints: usize, answers: &[(usize, T, Vec<T>)]) -> Option<Self> {
+        let mut known = Self::default().nothing_of(count, constraints);
+        for (row, energy, values) in answers {
             known.is_known.get(*row)?;
+            known.constrain(*row, values);
             known.note(*row, *energy);
         }
         Some(known)
@@ -84,6 +91,24 @@ impl<T: Scalar> Known<T> {
         &self.energies
     }
 
+    /// Where the energies and constraints of all points are written, by whoever knows all of them.
+    pub fn slots(&mut self) -> (&mut [T], &mut [T]) {
+        self.is_known.fill(true);
+        self.left = 0;
+        (&mut self.energies, &mut self.constraints)
+    }
+
+    /// The constraints of all points; NaN where they are not known.
+    pub fn constraints(&self) -> &[T] {
+        &self.constraints
+    }
+
+    /// The constraints of a row.
+    pub fn constraints_of(&self, row: usize) -> &[T] {
+        let count = self.constraints.len() / self.energies.len().max(1);
+        &self.constraints[row * count..(row + 1) * count]
+    }
+
     /// What is known: rows and their energies, in order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         self.energies.iter().zip(&self.is_known).enumerate().filter_map(|(i, (e, known))| known.then_some((i, *e)))
@@ -94,12 +119,26 @@ impl<T: Scalar> Known<T> {
         self.energies.len() - self.left
     }
 
-    /// Notes the energy of a row; the first counts.
+    /// Notes the energy of a row; the first counts. Without its constraints it is no energy.
     pub fn note(&mut self, row: usize, energy: T) {
         if !std::mem::replace(&mut self.is_known[row], true) {
-            self.energies[row] = energy;
+            self.energies[row] = defined(energy, self.constraints_of(row));
             self.left -= 1;
         }
+    }
+
+    /// Notes the constraints of a row, unless its energy is known already.
+    pub fn constrain(&mut self, row: usize, constraints: &[T]) {
+        let count = self.constraints_of(row).len();
+        assert_eq!(constraints.len(), count, "constraints of a point");
+        if !self.is_known[row] {
+            self.constraints[row * count..(row + 1) * count].copy_from_slice(constraints);
+        }
+    }
+
+    /// The row of the round that is meant by a row asked for.
+    fn place(&self, row: usize) -> usize {
+        self.asked.as_ref().map_or(row, |asked| asked[row])
     }
 }
 
@@ -107,7 +146,7 @@ impl<T: Scalar> Answers<T> {
     /// A place for the energies that are not `known`.
     pub(crate) fn new(known: Known<T>, limits: Limits) -> Self {
         let Limits { deadline, target, begun, reached } = limits;
-        let reached = reached || known.iter().any(|(_, energy)| reaches(target, energy));
+        let reached = reached || known.iter().any(|(row, energy)| reaches(target, energy, known.constraints_of(row)));
         let begun = AtomicBool::new(begun || known.count() > 0);
         Self { known: Mutex::new(known), deadline, target, reached: AtomicBool::new(reached), begun }
     }
@@ -118,18 +157,46 @@ impl<T: Scalar> Answers<T> {
     }
 
     /// Gives the energy of a row; NaN and infinity mean what they mean to an [`Objective`](crate::Objective). Of two energies of one row
-    /// the first counts.
+    /// the first counts. If there are constraints, those of the row must have been [given](Self::constrain) before, or the evaluation has
+    /// failed.
     ///
     /// # Panics
     /// If there is no such row.
     pub fn give(&self, row: usize, energy: T) {
-        if reaches(self.target, energy) {
+        let mut known = self.known();
+        let place = known.place(row);
+        if reaches(self.target, energy, known.constraints_of(place)) {
             self.reached.store(true, Ordering::Release);
         }
-        let mut known = self.known();
-        let row = known.asked.as_ref().map_or(row, |asked| asked[row]);
-        known.note(row, energy);
+        known.note(place, energy);
         self.begun.store(true, Ordering::Release);
+    }
+
+    /// Gives the constraints of a row, before its energy or without it.
+    ///
+    /// # Panics
+    /// If there is no such row, or if it has another number of constraints.
+    pub fn constrain(&self, row: usize, constraints: &[T]) {
+        let mut known = self.known();
+        let place = known.place(row);
+        known.constrain(place, constraints);
+    }
+
+    /// Gives the energies and constraints of all rows, as the objective evaluates them in one call.
+    pub(crate) fn give_all(
+        &self,
+        objective: &(impl Objective<T> + ?Sized),
+        at: StepContext,
+        rows: Rows<'_, T>,
+    ) -> Result<(), EvalError> {
+        let (nothing, count) = (T::from_f64(f64::NAN), objective.constraints());
+        let (mut energies, mut constraints) = (vec![nothing; rows.len()], vec![nothing; rows.len() * count]);
+        objective.energies_and_constraints(at, rows, &mut energies, &mut constraints)?;
+        for (row, energy) in energies.into_iter().enumerate() {
+            self.constrain(row, &constraints[row * count..(row + 1) * count]);
+            self.give(row, energy);
+        }
+        Ok(())
     }
 
     /// Whether no further evaluation is to begin: the time of the run is over, or its target is reached. What has begun may be finished.
@@ -168,7 +235,10 @@ impl<T: Scalar> Answers<T> {
             return Ok(());
         }
         let mut energy = [T::from_f64(f64::NAN)];
-        objective.energies(at, Rows::new(point, point.len()), &mut energy).map_err(|e| e.after(row))?;
+        let mut constraints = vec![energy[0]; objective.constraints()];
+        let rows = Rows::new(point, point.len());
+        objective.energies_and_constraints(at, rows, &mut energy, &mut constraints).map_err(|e| e.after(row))?;
+        self.constrain(row, &constraints);
         self.give(row, energy[0]);
         Ok(())
     }
@@ -207,8 +277,8 @@ impl<T: Scalar> Answers<T> {
     }
 }
 
-/// Whether a value ends the run.
-pub(crate) fn reaches<T: Scalar>(target: Option<f64>, energy: T) -> bool {
+/// Whether a value ends the run, and its point counts.
+pub(crate) fn reaches<T: Scalar>(target: Option<f64>, energy: T, constraints: &[T]) -> bool {
     let value = energy.to_f64();
-    target.is_some_and(|target| value <= target && value > f64::NEG_INFINITY)
+    target.is_some_and(|target| value <= target && value > f64::NEG_INFINITY && violation(constraints) == 0.0)
 }

@@ -3,10 +3,12 @@
 use crate::answers::{Answers, Known, Limits};
 use crate::auto;
 use crate::config::{Plan, Settings};
-use crate::objective::{Grouping, Rows};
+use crate::constraint::{defined, violation};
+use crate::minimisers;
+use crate::objective::Rows;
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::{Process, Run, tell, tell_midway};
+use crate::run::{Nature, Process, Run, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -37,11 +39,32 @@ pub struct AskTell<T> {
 impl<T: Scalar> AskTell<T> {
     /// A run in `dim` dimensions at its beginning.
     pub fn new(settings: impl Settings, dim: usize) -> Result<Self, SolveError> {
+        Self::with_constraints(settings, dim, 0)
+    }
+
+    /// A run whose points have to meet this many constraints, which are [told](Self::tell_constrained) with their energies.
+    ///
+    /// ```
+    /// use cbo::{AskTell, CboConfig};
+    ///
+    /// // The least x + y in the unit disc.
+    /// let config = CboConfig { particles: 200, seed: 1, ..CboConfig::default() };
+    /// let mut run = AskTell::<f64>::with_constraints(&config, 2, 1)?;
+    /// while run.stopped().is_none() {
+    ///     let points: Vec<Vec<f64>> = run.ask().iter().map(<[f64]>::to_vec).collect();
+    ///     let energies: Vec<f64> = points.iter().map(|x| x[0] + x[1]).collect();
+    ///     let constraints: Vec<f64> = points.iter().map(|x| x[0].powi(2) + x[1].powi(2) - 1.0).collect();
+    ///     run.tell_constrained(&energies, &constraints, &mut ())?;
+    /// }
+    /// assert!(run.best().is_feasible() && (run.best().value + 2f64.sqrt()).abs() < 0.05);
+    /// # Ok::<(), cbo::SolveError>(())
+    /// ```
+    pub fn with_constraints(settings: impl Settings, dim: usize, constraints: usize) -> Result<Self, SolveError> {
         let plan = settings.plan(dim)?;
         let mut run: Box<dyn Process<T>> = if plan.config().method.is_auto() {
-            Box::new(auto::Run::begin(&plan, false)?)
+            Box::new(auto::Run::begin(&plan, false, constraints)?)
         } else {
-            Box::new(Run::begin(&plan, Grouping::Together, false)?)
+            Box::new(Run::begin(&plan, Nature::elsewhere(), constraints)?)
         };
         run.settle();
         Ok(Self { run, asked: false, told: false, stopped: None })
@@ -69,14 +92,38 @@ impl<T: Scalar> AskTell<T> {
     /// run should end here. An error ends it for good.
     ///
     /// # Panics
-    /// If the points were not asked for since the last call, or if there are not as many energies as points.
+    /// If the points were not asked for since the last call, if there are not as many energies as points, or if the points have
+    /// constraints.
     pub fn tell(&mut self, energies: &[T], observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
+        self.tell_constrained(energies, &[], observer)
+    }
+
+    /// Takes the energies of the points asked for and their constraints, those of the first point first. A constraint is met where it is
+    /// zero or less, and violated by as much as it is more; the evaluation of a point with one that is NaN has failed.
+    ///
+    /// # Panics
+    /// If the points were not asked for since the last call, or if there are not as many energies and constraints as the points have.
+    pub fn tell_constrained(
+        &mut self,
+        energies: &[T],
+        constraints: &[T],
+        observer: &mut impl Observer<T>,
+    ) -> Result<Option<StopReason>, SolveError> {
         assert!(std::mem::take(&mut self.asked), "tell without ask");
         if self.told && energies.is_empty() {
             return Ok(self.stopped);
         }
+        let count = self.run.constraint_count();
         assert_eq!(energies.len(), self.run.points().len(), "energies for points");
-        if !self.run.take(energies) {
+        assert_eq!(constraints.len(), energies.len() * count, "constraints for points");
+        let last = if count == 0 {
+            self.run.take(energies, &[])
+        } else {
+            let pairs = energies.iter().zip(constraints.chunks_exact(count));
+            let energies: Vec<T> = pairs.map(|(energy, constraints)| defined(*energy, constraints)).collect();
+            self.run.take(&energies, constraints)
+        };
+        if !last {
             return Ok(None);
         }
         self.run.agree()?;
@@ -129,7 +176,7 @@ impl<T: Scalar> AskTell<T> {
         let (reason, known) = (answers.reason(), answers.into_known());
         if known.is_whole() {
             self.asked = true;
-            return self.tell(known.energies(), observer);
+            return self.tell_constrained(known.energies(), known.constraints(), observer);
         }
         self.run.pause(known);
         self.stopped = Some(tell_midway(&*self.run, observer, reason.unwrap_or(StopReason::Observer)));
@@ -157,6 +204,11 @@ impl<T: Scalar> AskTell<T> {
         self.run.plan()
     }
 
+    /// How many constraints a point has to meet.
+    pub fn constraints(&self) -> usize {
+        self.run.constraint_count()
+    }
+
     /// The best point told so far; its value is infinite before the first.
     pub fn best(&self) -> &Evaluated<T> {
         &self.run.ledger().best
@@ -164,7 +216,7 @@ impl<T: Scalar> AskTell<T> {
 
     /// The consensus point of the last step told.
     pub fn consensus(&self) -> Vec<T> {
-        self.run.agreed().consensus.iter().map(|&x| T::from_f64(x)).collect()
+        self.run.landed()
     }
 
     /// The run so far. The value of the consensus point is NaN, because it was not evaluated. The energies are NaN too
@@ -173,18 +225,25 @@ impl<T: Scalar> AskTell<T> {
         self.report_with(None)
     }
 
-    /// The run as [`solve`](crate::solve) would report it: with the value of the [consensus point](Self::consensus), evaluated once at the end.
-    pub fn report_with_consensus(&self, value: f64) -> RunReport<T> {
-        self.report_with(Some(value))
+    /// The run as [`solve`](crate::solve) would report it: with the value of the [consensus point](Self::consensus) and its constraints,
+    /// evaluated once at the end.
+    ///
+    /// # Panics
+    /// If there are not as many constraints as a point has.
+    pub fn report_with_consensus(&self, value: T, constraints: &[T]) -> RunReport<T> {
+        assert_eq!(constraints.len(), self.run.constraint_count(), "constraints of the consensus point");
+        self.report_with(Some((defined(value, constraints).to_f64(), violation(constraints))))
     }
 
-    fn report_with(&self, consensus_value: Option<f64>) -> RunReport<T> {
+    fn report_with(&self, consensus: Option<(f64, f64)>) -> RunReport<T> {
         let mut energies = self.run.energies().to_vec();
         if !self.told && !self.run.is_midway() {
             energies.fill(T::from_f64(f64::NAN));
         }
-        let summary = self.run.summary(consensus_value, self.stopped.unwrap_or(StopReason::Observer));
-        RunReport { ensemble: self.run.ensemble().clone(), energies, ..summary }
+        let summary = self.run.summary(consensus, self.stopped.unwrap_or(StopReason::Observer));
+        let ensemble = self.run.ensemble().clone();
+        let minimisers = minimisers::found(self.run.plan(), &ensemble, &energies, self.run.evaluated());
+        RunReport { ensemble, energies, minimisers, ..summary }
     }
 
     /// The state as bytes, from which [`load`](Self::load) continues bit for bit.
@@ -209,10 +268,10 @@ impl<T: Scalar> AskTell<T> {
     pub fn load(settings: impl Settings, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
         let plan = settings.plan(dim).map_err(SolveError::from)?;
         let (run, told): (Box<dyn Process<T>>, bool) = if plan.config().method.is_auto() {
-            let (run, told) = auto::Run::load(&plan, false, bytes)?;
+            let (run, told) = auto::Run::load(&plan, false, None, bytes)?;
             (Box::new(run), told)
         } else {
-            let (run, told) = Run::load(&plan, Grouping::Together, false, bytes)?;
+            let (run, told) = Run::load(&plan, Nature::elsewhere(), None, bytes)?;
             (Box::new(run), told)
         };
         let stopped = if told { tell(&*run, &mut ()) } else { None };

@@ -56,6 +56,11 @@ impl<T: Scalar> Walls<T> {
         Some(Self { low: side(|b| b.0), high: side(|b| b.1), handling })
     }
 
+    /// The bounds of each coordinate, below and above.
+    pub(crate) fn sides(&self) -> (&[T], &[T]) {
+        (&self.low, &self.high)
+    }
+
     /// Brings the rows inside, as a kernel.
     pub(crate) fn confine<'a>(&'a self, rows: &'a mut [T]) -> impl Kernel<T, Output = ()> + 'a {
         Confine { walls: self, rows }

@@ -6,7 +6,7 @@ pub use plan::{Plan, Settings};
 
 use crate::bounds::BoundHandling;
 use crate::initial::{Coordinates, InitialLaw};
-use crate::method::{Diffusion, Method, Scheme};
+use crate::method::{Diffusion, Hypersurface, Method, Scheme, Surface};
 use crate::numbers::plain;
 use crate::schedule::{Alpha, Geometric, Reduction, Sigma};
 use crate::simd;
@@ -48,6 +48,8 @@ pub struct CboConfig {
     pub diffusion: Diffusion,
     /// Time discretisation.
     pub scheme: Scheme,
+    /// The distance from the consensus point up to which noise grows with it, M in (0, infinity]; without limit if `None`.
+    pub truncation: Option<f64>,
     /// Law of the initial positions.
     pub init: InitialLaw,
     /// Particles evaluated in a step, a divisor of N; all if `None`. For [`auto`](Method::Auto) the points that each round of evaluations
@@ -64,6 +66,8 @@ pub struct CboConfig {
     pub bounds: Option<Vec<(f64, f64)>>,
     /// What happens at the bounds.
     pub bound_handling: BoundHandling,
+    /// The surface of method [`hypersurface`](crate::Hypersurface::Level) whose name is `level`.
+    pub surface: Option<Surface>,
     /// Steps in an epoch; one round of particle batches if `None`.
     pub epoch_steps: Option<u64>,
     /// Shrinks the swarm with its variance, once an epoch.
@@ -118,6 +122,7 @@ impl Default for CboConfig {
             dt: 0.1,
             diffusion: Diffusion::Anisotropic,
             scheme: Scheme::EulerMaruyama,
+            truncation: None,
             init: InitialLaw::Uniform { low: Coordinates::All(-3.0), high: Coordinates::All(3.0) },
             batch: None,
             update: Update::Full,
@@ -125,6 +130,7 @@ impl Default for CboConfig {
             freeze: None,
             bounds: None,
             bound_handling: BoundHandling::Reflect,
+            surface: None,
             epoch_steps: None,
             reduction: None,
             steps: None,
@@ -174,6 +180,20 @@ fn at_least_one(field: &'static str, value: Option<u64>) -> Result<(), ConfigErr
 }
 
 impl CboConfig {
+    /// The settings that suit a method, where you say nothing else. For the methods `cbo`, `memory` and `auto` they are those of
+    /// [`Default`].
+    ///
+    /// ```
+    /// use cbo::{CboConfig, Memory, Method};
+    /// let config = CboConfig { particles: 100, ..CboConfig::of(Method::Memory(Memory::default())) };
+    /// assert!(config.check(20).is_ok());
+    /// ```
+    pub fn of(method: Method) -> Self {
+        let mut config = Self { method, ..Self::default() };
+        method.suit(&mut config);
+        config
+    }
+
     /// Checks every setting for an objective in `dim` dimensions.
     pub fn check(&self, dim: usize) -> Result<Plan, ConfigError> {
         check_instruction_set()?;
@@ -186,6 +206,7 @@ impl CboConfig {
         self.check_bounds(dim)?;
         self.check_init(dim)?;
         self.check_batch()?;
+        self.check_method()?;
         self.method.check(self, dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;
@@ -194,7 +215,9 @@ impl CboConfig {
             && self.max_evaluations.is_none()
             && self.max_seconds.is_none();
         let last_step = if open_ended { Some(DEFAULT_STEPS) } else { last_step };
-        Ok(Plan::new(self.clone(), dim, last_step, open_ended))
+        let horizon = self.horizon(last_step);
+        let sigma = self.check_falling(horizon)?;
+        Ok(Plan::new(Self { sigma, ..self.clone() }, dim, last_step, horizon, open_ended))
     }
 
     fn check_size(&self, dim: usize) -> Result<(), ConfigError> {
@@ -237,6 +260,14 @@ impl CboConfig {
     fn check_sigma(&self) -> Result<(), ConfigError> {
         let start = match self.sigma {
             Sigma::Constant(start) | Sigma::Logarithmic { start, .. } => start,
+            Sigma::Falling { start, end } => {
+                let value = |end: f64| format!("falling to {}", plain(end));
+                positive("sigma", start)?;
+                if !(end > 0.0 && end <= start) {
+                    return refuse("sigma", value(end), "the end must be positive and not above the start");
+                }
+                start
+            }
             Sigma::Geometric(g) => {
                 check_geometric("sigma", &g)?;
                 if g.cap.is_infinite() {
@@ -296,6 +327,51 @@ impl CboConfig {
         }
     }
 
+    /// How far noise grows with the distance, if there is a limit.
+    pub(crate) fn truncation(&self) -> Option<f64> {
+        self.truncation.filter(|length| length.is_finite())
+    }
+
+    /// The settings of the dynamics that differ from those that suit the method.
+    fn changed(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let usual = Self::of(self.method);
+        let given = |field: &'static str, differs: bool, value: String| differs.then_some((field, value));
+        let settings = [
+            given("particles", self.particles != usual.particles, self.particles.to_string()),
+            given("lambda", self.lambda != usual.lambda, plain(self.lambda)),
+            given("sigma", self.sigma != usual.sigma, self.sigma.to_string()),
+            given("alpha", self.alpha != usual.alpha, self.alpha.to_string()),
+            given("dt", self.dt != usual.dt, plain(self.dt)),
+            given("diffusion", self.diffusion != usual.diffusion, self.diffusion.to_string()),
+            given("scheme", self.scheme != usual.scheme, self.scheme.to_string()),
+            self.truncation.map(|length| ("truncation", plain(length))),
+            self.batch.map(|batch| ("batch", batch.to_string())),
+            given("update", self.update != usual.update, self.update.to_string()),
+            self.kick.map(|kick| ("kick", plain(kick))),
+            self.freeze.as_ref().map(|point| ("freeze", format!("{point:?}"))),
+            self.bounds.as_ref().map(|bounds| ("bounds", format!("{} pairs", bounds.len()))),
+            self.epoch_steps.map(|steps| ("epoch_steps", steps.to_string())),
+            self.reduction.map(|reduction| ("reduction", reduction.to_string())),
+        ];
+        settings.into_iter().flatten()
+    }
+
+    /// Refuses settings that the method does not have.
+    fn check_method(&self) -> Result<(), ConfigError> {
+        if self.method.is_auto() {
+            return Ok(()); // it checks its own
+        }
+        if self.surface.is_some() && self.method != Method::Hypersurface(Hypersurface::Level) {
+            let remedy = format!("is for method hypersurface:surface=level, not {}", self.method);
+            return refuse("surface", "a function", remedy);
+        }
+        let Some((field, value)) = self.changed().find(|(field, _)| !self.method.has(field)) else { return Ok(()) };
+        let others: Vec<&str> = Method::all().filter(|method| method.has(field)).map(|method| method.name()).collect();
+        let have = if others.len() == 1 { "has" } else { "have" };
+        let remedy = format!("is not a setting of method {}; {} {have} it", self.method.name(), others.join(", "));
+        refuse(field, value, remedy)
+    }
+
     fn check_batch(&self) -> Result<(), ConfigError> {
         if self.method.is_auto() {
             return Ok(()); // it checks its own
@@ -332,6 +408,15 @@ impl CboConfig {
     fn check_consensus(&self, dim: usize) -> Result<(), ConfigError> {
         if let Some(kick) = self.kick {
             positive("kick", kick)?;
+        }
+        if let Some(length) = self.truncation
+            && (length.is_nan() || length <= 0.0)
+        {
+            return refuse(
+                "truncation",
+                plain(length),
+                "must be a positive number; inf, or none, for noise without limit",
+            );
         }
         if let Some(r) = self.reduction
             && !((0.0..=1.0).contains(&r.strength) && r.least > 0.0 && r.least <= 1.0)
@@ -397,19 +482,49 @@ impl CboConfig {
         }
     }
 
+    /// The steps after which the run ends at the latest: those allowed, or for which there are evaluations.
+    fn horizon(&self, last_step: Option<u64>) -> Option<u64> {
+        // The consensus point at the end takes one more.
+        let step = self.batch.unwrap_or(self.particles) as u64;
+        let from_evaluations = self.max_evaluations.map(|max| (max.saturating_sub(1) / step).saturating_sub(1));
+        [last_step, from_evaluations].into_iter().flatten().min()
+    }
+
+    /// Refuses settings that fall over the run where its length is not known; returns the sigma of the run.
+    fn check_falling(&self, horizon: Option<u64>) -> Result<Sigma, ConfigError> {
+        let falling = matches!(self.sigma, Sigma::Falling { .. });
+        match horizon {
+            Some(steps) => Ok(self.sigma.over(steps)),
+            None if falling && !self.method.is_auto() => refuse(
+                "sigma",
+                self.sigma,
+                "falls over the run, whose length must be known: give steps, time or max_evaluations",
+            ),
+            None if self.method.falls() => {
+                let remedy =
+                    "the rate falls over the run, whose length must be known: give steps, time or max_evaluations";
+                refuse("method", self.method, remedy)
+            }
+            None => Ok(self.sigma),
+        }
+    }
+
     /// The factor by which one step multiplies the mean square distance to a frozen consensus point,
     /// `(1 - lambda dt)^2 + k sigma^2 dt` (Euler-Maruyama) or `(1 - lambda dt)^2 (1 + k sigma^2 dt)` (drift-first) with k = 1
-    /// (anisotropic) or d (isotropic), at the largest sigma. Below 1 the dynamics is mean-square stable.
+    /// (anisotropic) or d (isotropic), at the largest sigma. Below 1 the dynamics is mean-square stable. [Jumps](crate::Jumps) add
+    /// `rate size^2` to `sigma^2`.
     pub fn mean_square_factor(&self, dim: usize) -> f64 {
         let square = (1.0 - self.lambda * self.dt).powi(2);
-        let noise = self.diffusion.moment_factor(dim) * self.sigma.largest().powi(2) * self.dt;
+        let variance = self.sigma.largest().powi(2) + self.method.jump_variance();
+        let noise = self.diffusion.moment_factor(dim) * variance * self.dt;
         match self.scheme {
             Scheme::EulerMaruyama => square + noise,
             Scheme::DriftFirst => square * (1.0 + noise),
         }
     }
 
-    /// The sigma below which the dynamics is mean-square stable; `None` if the drift alone is not (lambda dt >= 2).
+    /// The sigma below which the dynamics is mean-square stable; `None` if without noise it is not: if lambda dt >= 2, or if
+    /// [jumps](crate::Jumps) are too strong.
     pub fn largest_stable_sigma(&self, dim: usize) -> Option<f64> {
         let square = (1.0 - self.lambda * self.dt).powi(2);
         let k = self.diffusion.moment_factor(dim);
@@ -417,7 +532,8 @@ impl CboConfig {
             Scheme::EulerMaruyama => 1.0 - square,
             Scheme::DriftFirst => 1.0 / square - 1.0,
         };
-        (noise > 0.0).then(|| (noise / (k * self.dt)).sqrt())
+        let variance = noise / (k * self.dt) - self.method.jump_variance();
+        (variance > 0.0).then(|| variance.sqrt())
     }
 }
 

@@ -79,6 +79,15 @@ impl Partial {
         }
     }
 
+    /// The same with weights that are given, of either sign, and zero where an energy is not finite. They are relative to nothing.
+    pub(crate) fn weigh_by<T: Scalar>(&mut self, weights: &[f64], rows: &[T]) {
+        self.shift = if self.least == f64::INFINITY { f64::INFINITY } else { 0.0 };
+        self.moment.fill(0.0);
+        self.mass = weights.iter().map(|w| w.abs()).sum();
+        self.mass_of_squares = weights.iter().map(|w| w * w).sum();
+        T::moment(rows, weights, &mut self.moment);
+    }
+
     /// Adds what `other` contributes.
     pub fn merge(&mut self, alpha: f64, other: &Self) {
         self.failed += other.failed;
@@ -90,7 +99,8 @@ impl Partial {
             return;
         }
         let shift = self.shift.min(other.shift);
-        let (mine, theirs) = (weight(alpha, self.shift - shift), weight(alpha, other.shift - shift));
+        let mine = if self.shift == f64::INFINITY { 0.0 } else { weight(alpha, self.shift - shift) };
+        let theirs = weight(alpha, other.shift - shift);
         self.shift = shift;
         self.mass = mine * self.mass + theirs * other.mass;
         self.mass_of_squares = mine * mine * self.mass_of_squares + theirs * theirs * other.mass_of_squares;
@@ -101,13 +111,14 @@ impl Partial {
         }
     }
 
-    /// Writes the consensus point. `None` if no particle has a finite energy.
+    /// Writes the consensus point, or, of weights that add up to nothing, the direction to it. `None` if no particle has a finite energy.
     pub fn consensus(&self, point: &mut [f64]) -> Option<()> {
         if self.shift == f64::INFINITY {
             return None;
         }
         for (p, m) in point.iter_mut().zip(&self.moment) {
-            *p = m / self.mass;
+            // Energies that are all the same give no direction.
+            *p = if self.mass == 0.0 { 0.0 } else { m / self.mass };
         }
         Some(())
     }
@@ -151,7 +162,7 @@ pub(crate) fn least_of(energies: &[f64]) -> f64 {
 }
 
 /// Writes the weights, and returns their sum and that of their squares.
-fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut [f64]) -> (f64, f64) {
+pub(crate) fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut [f64]) -> (f64, f64) {
     if shift == f64::INFINITY {
         return (0.0, 0.0);
     }

@@ -119,25 +119,34 @@ impl<T: Scalar> Ensemble<T> {
 
     /// Keeps `survivors` particles drawn at random, in their old order; `keep` is told of each.
     pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64, mut keep: impl FnMut(usize)) {
-        let noise = Noise::new(seed, Stream::Resampling, step);
-        let (dim, count) = (self.dim, self.len());
-        let mut wanted = survivors;
-        let mut kept = 0;
-        // Selection sampling: each particle survives with probability (still wanted) / (still to be seen).
-        for i in 0..count {
-            if noise.below(i as u32, (count - i) as u64) < wanted as u64 {
-                self.positions.copy_within(i * dim..(i + 1) * dim, kept * dim);
-                keep(i);
-                (kept, wanted) = (kept + 1, wanted - 1);
-            }
+        let dim = self.dim;
+        let kept = self::survivors(self.len(), survivors, seed, step);
+        for (to, &from) in kept.iter().enumerate() {
+            self.positions.copy_within(from * dim..(from + 1) * dim, to * dim);
+            keep(from);
         }
-        self.truncate(kept);
+        self.truncate(kept.len());
     }
 
     /// Keeps the first `particles` particles.
     pub(crate) fn truncate(&mut self, particles: usize) {
         self.positions.truncate(particles * self.dim);
     }
+}
+
+/// Which of `count` particles survive when so many of them do, drawn at random, in their old order.
+pub(crate) fn survivors(count: usize, survivors: usize, seed: u64, step: u64) -> Vec<usize> {
+    let noise = Noise::new(seed, Stream::Resampling, step);
+    let mut wanted = survivors;
+    let mut kept = Vec::with_capacity(survivors);
+    // Selection sampling: each particle survives with probability (still wanted) / (still to be seen).
+    for i in 0..count {
+        if noise.below(i as u32, (count - i) as u64) < wanted as u64 {
+            kept.push(i);
+            wanted -= 1;
+        }
+    }
+    kept
 }
 
 /// sums += rows - origin, and squares of that.

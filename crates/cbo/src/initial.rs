@@ -79,9 +79,80 @@ impl InitialLaw {
         }
     }
 
+    /// The mean of each coordinate.
+    pub(crate) fn means(&self, dim: usize) -> Vec<f64> {
+        match self {
+            Self::Normal { mean, .. } => (0..dim).map(|k| mean.get(k)).collect(),
+            Self::Uniform { low, high } => (0..dim).map(|k| 0.5 * low.get(k) + 0.5 * high.get(k)).collect(),
+            Self::Points(points) => {
+                let mean = |k: usize| column(points, k, dim).sum::<f64>() / (points.len() / dim) as f64;
+                (0..dim).map(mean).collect()
+            }
+        }
+    }
+
+    /// The standard deviation of coordinate `k` of `dim`; of points their sample deviation.
+    pub(crate) fn deviation(&self, k: usize, dim: usize) -> f64 {
+        match self {
+            Self::Normal { variance, .. } => variance.get(k).sqrt(),
+            Self::Uniform { low, high } => (high.get(k) - low.get(k)) / 12f64.sqrt(),
+            Self::Points(points) => {
+                let count = (points.len() / dim) as f64;
+                let mean = column(points, k, dim).sum::<f64>() / count;
+                let squares = column(points, k, dim).map(|x| (x - mean).powi(2)).sum::<f64>();
+                (squares / (count - 1.0).max(1.0)).sqrt()
+            }
+        }
+    }
+
+    /// The standard deviation of each coordinate.
+    pub(crate) fn deviations(&self, dim: usize) -> Vec<f64> {
+        (0..dim).map(|k| self.deviation(k, dim)).collect()
+    }
+
+    /// The law itself, or for given points the normal law with their mean and their standard deviations.
+    pub(crate) fn with_density(&self, dim: usize) -> Self {
+        let Self::Points(points) = self else { return self.clone() };
+        let count = (points.len() / dim) as f64;
+        let mean = |k: usize| points.iter().skip(k).step_by(dim).sum::<f64>() / count;
+        Self::Normal {
+            mean: Coordinates::Each((0..dim).map(mean).collect()),
+            variance: Coordinates::Each((0..dim).map(|k| self.deviation(k, dim).powi(2)).collect()),
+        }
+    }
+
+    /// The logarithm of its density at a point; minus infinity where it has none.
+    pub(crate) fn log_density<T: Scalar>(&self, point: &[T]) -> f64 {
+        let each = point.iter().map(|x| x.to_f64()).enumerate();
+        match self {
+            Self::Normal { mean, variance } => each
+                .map(|(k, x)| {
+                    let (square, variance) = ((x - mean.get(k)).powi(2), variance.get(k));
+                    if variance > 0.0 {
+                        -0.5 * (square / variance + libm::log(std::f64::consts::TAU * variance))
+                    } else {
+                        f64::NEG_INFINITY
+                    }
+                })
+                .sum(),
+            Self::Uniform { low, high } => each
+                .map(|(k, x)| {
+                    let (low, high) = (low.get(k), high.get(k));
+                    if (low..=high).contains(&x) { -libm::log(high - low) } else { f64::NEG_INFINITY }
+                })
+                .sum(),
+            Self::Points(_) => f64::NEG_INFINITY,
+        }
+    }
+
     /// Fills `positions` with particles of `dim` coordinates each.
     pub(crate) fn draw<T: Scalar>(&self, seed: u64, dim: usize, positions: &mut [T]) {
-        let noise = Noise::new(seed, Stream::Initial, 0);
+        self.draw_again(seed, 0, dim, positions);
+    }
+
+    /// The same with other random numbers each time.
+    pub(crate) fn draw_again<T: Scalar>(&self, seed: u64, time: u64, dim: usize, positions: &mut [T]) {
+        let noise = Noise::new(seed, Stream::Initial, time);
         let rows = positions.chunks_exact_mut(dim).enumerate();
         match self {
             Self::Normal { mean, variance } => {
@@ -110,4 +181,9 @@ impl InitialLaw {
             }
         }
     }
+}
+
+/// Coordinate `k` of points in one flat buffer.
+fn column(points: &[f64], k: usize, dim: usize) -> impl Iterator<Item = f64> {
+    points.iter().skip(k).step_by(dim).copied()
 }

@@ -1,9 +1,30 @@
 //! What a run has spent and found: the numbers from which its end is decided.
 
 use crate::config::Plan;
+use crate::constraint::is_better;
+use crate::method::Method;
 use crate::numbers::{grouped, plain};
 use crate::report::{Evaluated, SolveError, StopReason};
 use crate::simd::Scalar;
+
+/// The best of some evaluated points: the row, its value, and how far it violates its constraints.
+pub(crate) fn best_of<T: Scalar>(
+    energies: impl Iterator<Item = (usize, T)>,
+    constraints: impl Fn(usize) -> f64,
+) -> Option<(usize, f64, f64)> {
+    let mut best: Option<(usize, f64, f64)> = None;
+    for (row, energy) in energies {
+        let value = energy.to_f64();
+        if !value.is_finite() {
+            continue;
+        }
+        let violation = constraints(row);
+        if best.is_none_or(|best| is_better((violation, value), (best.2, best.1))) {
+            best = Some((row, value, violation));
+        }
+    }
+    best
+}
 
 /// Counters and the best point.
 #[derive(Clone, Debug)]
@@ -32,7 +53,7 @@ impl<T: Scalar> Ledger<T> {
             evaluations: 0,
             failed: 0,
             infeasible: 0,
-            best: Evaluated { x: vec![T::default(); dim], value: f64::INFINITY },
+            best: Evaluated { x: vec![T::default(); dim], value: f64::INFINITY, violation: 0.0 },
             doubt: 0.0,
             best_batch: 0,
             improved: 0,
@@ -41,25 +62,27 @@ impl<T: Scalar> Ledger<T> {
     }
 
     /// Notes a new best point.
-    pub fn improve(&mut self, x: &[T], value: f64, data_batch: u64) {
+    pub fn improve(&mut self, x: &[T], value: f64, violation: f64, data_batch: u64) {
         self.best.x.copy_from_slice(x);
-        (self.best.value, self.best_batch, self.improved) = (value, data_batch, self.step);
+        (self.best.value, self.best.violation) = (value, violation);
+        (self.best_batch, self.improved) = (data_batch, self.step);
     }
 
-    /// Counts energies of a step that is left half evaluated. Gives the least of them, with its row.
-    pub fn count(&mut self, known: impl Iterator<Item = (usize, T)>) -> Option<(usize, f64)> {
-        let mut least: Option<(usize, f64)> = None;
-        for (row, energy) in known {
+    /// Whether a point would be better than the best: by its violation of the constraints, then by its value. Anything finite is better
+    /// than nothing.
+    pub fn would_improve(&self, value: f64, violation: f64) -> bool {
+        let none_yet = self.best.value == f64::INFINITY;
+        value < f64::INFINITY && (none_yet || is_better((violation, value), (self.best.violation, self.best.value)))
+    }
+
+    /// Counts energies of a step that is left half evaluated.
+    pub fn count(&mut self, known: impl Iterator<Item = T>) {
+        for energy in known {
             let value = energy.to_f64();
             self.evaluations += 1;
-            if value.is_nan() || value == f64::NEG_INFINITY {
-                self.failed += 1;
-                continue;
-            }
+            self.failed += u64::from(value.is_nan() || value == f64::NEG_INFINITY);
             self.infeasible += u64::from(value == f64::INFINITY);
-            least = least.filter(|(_, least)| *least <= value).or(Some((row, value)));
         }
-        least.filter(|(_, value)| value.is_finite())
     }
 
     /// Whether a run that ends here has a result.
@@ -75,7 +98,7 @@ impl<T: Scalar> Ledger<T> {
     pub fn stop(&self, plan: &Plan, spent: bool, seconds: f64, narrow: impl Fn(f64) -> bool) -> Option<StopReason> {
         let config = plan.config();
         let reasons = [
-            (config.target.is_some_and(|target| self.best.value + self.doubt <= target), StopReason::Target),
+            (config.target.is_some_and(|target| self.reaches(target)), StopReason::Target),
             (plan.last_step().is_some_and(|last| self.step >= last), StopReason::Steps),
             (spent, StopReason::Evaluations),
             (config.stagnation.is_some_and(|steps| self.step - self.improved >= steps), StopReason::Stagnation),
@@ -83,6 +106,20 @@ impl<T: Scalar> Ledger<T> {
             (config.max_seconds.is_some_and(|max| seconds >= max), StopReason::Seconds),
         ];
         reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
+    }
+
+    /// What is to be said of a run that found no point that meets its constraints.
+    pub fn caveat(&self) -> String {
+        if self.best.violation == 0.0 {
+            return String::new();
+        }
+        let violation = plain(self.best.violation);
+        format!(" No point was found that meets all constraints: the best one violates them by {violation}.")
+    }
+
+    /// Whether the best point ends a run with this target.
+    pub fn reaches(&self, target: f64) -> bool {
+        self.best.violation == 0.0 && self.best.value + self.doubt <= target
     }
 
     /// Why the run ended, as a sentence.
@@ -111,7 +148,13 @@ impl<T: Scalar> Ledger<T> {
                 )
             }
             StopReason::Diameter => {
-                format!("The swarm is smaller than {} in every coordinate.", number(self.done_below))
+                let size = number(self.done_below);
+                match config.method {
+                    Method::Polarised(polarised) if polarised.kappa.is_finite() => {
+                        format!("Every particle is nearer than {size} to its consensus point in every coordinate.")
+                    }
+                    _ => format!("The swarm is smaller than {size} in every coordinate."),
+                }
             }
             StopReason::Stagnation => {
                 format!("The best value has not improved for {} steps.", grouped(config.stagnation.unwrap_or(0)))

@@ -32,19 +32,25 @@ mod bounds;
 mod buffer;
 mod config;
 mod consensus;
+mod constraint;
 mod ensemble;
 mod initial;
 mod ledger;
+mod matrix;
 mod method;
+mod minimisers;
 pub mod noise;
 pub mod numbers;
 mod objective;
 mod observer;
+mod pairs;
 mod population;
+mod ranking;
 #[doc(hidden)]
 pub mod ranks;
 mod report;
 mod run;
+mod sample;
 mod schedule;
 pub mod simd;
 mod solve;
@@ -58,13 +64,20 @@ pub use auto::{Auto, Phase};
 pub use bounds::{BoundHandling, reflect};
 pub use config::{CboConfig, ConfigError, DEFAULT_SHRINKAGE, DEFAULT_STEPS, Plan, Settings, Update};
 pub use consensus::{Partial, alpha_for_sample_size};
+pub use constraint::Constrained;
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
-pub use method::{Diffusion, Memory, Method, Scheme};
+pub use method::{
+    Adam, Diffusion, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method, Mirror,
+    Polarised, Sampling, Scheme, Sphere, Surface,
+};
+pub use minimisers::Minimiser;
 pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
 pub use observer::{History, Observer, Record};
+pub use pairs::Similarity;
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};
 pub use run::forget_best;
+pub use sample::{DEFAULT_DRAWS, Proposal, Sample, sample};
 pub use schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 pub use simd::Scalar;
 pub use solve::{minimize, resume, solve};

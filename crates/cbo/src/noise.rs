@@ -45,6 +45,12 @@ pub enum Stream {
     Memory = 6,
     /// Everything random in the tuning-free solver.
     Auto = 7,
+    /// The diffusion along the gradient.
+    Gradient = 8,
+    /// How many jumps a particle makes.
+    JumpCount = 20,
+    /// Where they take it.
+    Jump = 21,
 }
 
 /// One call of Philox4x32-10: four random words from a counter and a key.

@@ -12,7 +12,7 @@ pub struct StepContext {
     pub step: u64,
     /// The epoch, from 0.
     pub epoch: u64,
-    /// The data batch, from 0: one for each full round of particle batches.
+    /// The data batch, from 0: one for each full round of particle batches, or for each step where there are none.
     pub data_batch: u64,
 }
 
@@ -117,15 +117,46 @@ pub trait Objective<T: Scalar>: Sync {
     /// weight zero and are counted.
     fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError>;
 
+    /// How many constraints a point has to meet; none unless said otherwise.
+    fn constraints(&self) -> usize {
+        0
+    }
+
+    /// Writes the energy of row i to `energies[i]` and its constraints to the [`constraints`](Self::constraints) numbers of
+    /// `constraints` that belong to it, one row after the other: each is met where it is zero or less, and violated by as much as it is
+    /// more. An evaluation with a constraint that is NaN has failed. To be written if there are any; the engine then calls nothing else,
+    /// so that one evaluation of a point may give both. See [`Constrained`](crate::Constrained) for constraints that are functions.
+    fn energies_and_constraints(
+        &self,
+        at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        // Whoever says that there are constraints and writes none has failed.
+        constraints.fill(T::from_f64(f64::NAN));
+        self.energies(at, rows, energies)
+    }
+
     /// The same for objectives that want all rows [together](Grouping::Together) and whose evaluations take long: gives each energy to
-    /// `answers` as soon as it is known, and begins no further evaluation when these [are enough](Answers::are_enough). An
+    /// `answers` as soon as it is known, the [constraints](Answers::constrain) of its row before it if there are any, and begins no
+    /// further evaluation when these [are enough](Answers::are_enough). An
     /// objective that leaves rows without an answer for a reason of its own, for example because somebody pressed Ctrl-C, ends the run as an
     /// observer would. What was given counts, even if this returns an error.
     fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
-        let mut out = vec![T::from_f64(f64::NAN); rows.len()];
-        self.energies(at, rows, &mut out)?;
-        out.iter().enumerate().for_each(|(row, energy)| answers.give(row, *energy));
-        Ok(())
+        answers.give_all(self, at, rows)
+    }
+
+    /// Whether there are [gradients](Self::gradients). Methods with a drift along the gradient take differences of energies where there
+    /// are none.
+    fn has_gradients(&self) -> bool {
+        false
+    }
+
+    /// Writes the gradient of the energy of row i to row i of `out`, which is as long as all rows together. A number that is not finite
+    /// is no slope.
+    fn gradients(&self, _at: StepContext, _rows: Rows<'_, T>, _out: &mut [T]) -> Result<(), EvalError> {
+        Err(EvalError::new("this objective has no gradients"))
     }
 
     /// How many rows to hand over in one call.
@@ -146,8 +177,26 @@ impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
     fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
         (**self).energies(at, rows, out)
     }
+    fn constraints(&self) -> usize {
+        (**self).constraints()
+    }
+    fn energies_and_constraints(
+        &self,
+        at: StepContext,
+        rows: Rows<'_, T>,
+        energies: &mut [T],
+        constraints: &mut [T],
+    ) -> Result<(), EvalError> {
+        (**self).energies_and_constraints(at, rows, energies, constraints)
+    }
     fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
         (**self).energies_one_by_one(at, rows, answers)
+    }
+    fn has_gradients(&self) -> bool {
+        (**self).has_gradients()
+    }
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        (**self).gradients(at, rows, out)
     }
     fn grouping(&self) -> Grouping {
         (**self).grouping()

@@ -93,6 +93,8 @@ pub struct Record {
     pub evaluations: u64,
     /// The best value so far.
     pub best: f64,
+    /// How far the best point violates its constraints; nothing if there are none.
+    pub violation: Option<f64>,
     /// The least energy of the step.
     pub least: f64,
     /// alpha.
@@ -167,6 +169,7 @@ impl<T: Scalar> Observer<T> for History {
             time: step.time(),
             evaluations: step.evaluations(),
             best: step.best().value,
+            violation: (!step.penalties().is_empty()).then_some(step.best().violation),
             least: step.least(),
             alpha: step.alpha(),
             sigma: step.sigma(),

@@ -6,11 +6,24 @@ use crate::ensemble::Ensemble;
 use crate::objective::Rows;
 use crate::simd::Scalar;
 
-/// Points and their energies that a method remembers, one of each per particle; empty if it remembers nothing.
+/// What a method keeps of each particle besides its position; empty where it keeps nothing.
 #[derive(Debug)]
 pub(crate) struct Kept<T> {
+    /// A point, or another row of as many numbers.
     pub points: Buffer<T>,
+    /// Another such row.
+    pub more: Buffer<T>,
+    /// The energy of the point, if it is one that the particle remembers.
     pub values: Vec<T>,
+}
+
+/// How much that is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keeps {
+    /// Rows of as many numbers as a position: none, one or two.
+    pub rows: usize,
+    /// Whether the first of them is a point that is remembered with its energy.
+    pub remembered: bool,
 }
 
 /// The particles of a run. In a step all of them are evaluated, or the batch whose columns are copied together in `gathered`.
@@ -34,10 +47,12 @@ struct Gathered<T> {
 }
 
 /// The columns of the particles evaluated in a step.
+#[derive(Default)]
 pub(crate) struct Columns<'a, T> {
     pub rows: &'a mut [T],
     pub energies: &'a mut [T],
     pub points: &'a mut [T],
+    pub more: &'a mut [T],
     pub values: &'a mut [T],
 }
 
@@ -49,33 +64,40 @@ impl<T> Columns<'_, T> {
 }
 
 impl<T: Scalar> Kept<T> {
-    /// Room for what is remembered of this many particles, whose energies are not yet known, or `None` if there is no memory for it.
-    fn try_new(particles: usize, dim: usize) -> Option<Self> {
-        Some(Self { points: Buffer::try_new(particles * dim)?, values: vec![T::from_f64(f64::INFINITY); particles] })
+    /// Room for what is kept of this many particles, whose energies are not yet known, or `None` if there is no memory for it.
+    fn try_new(particles: usize, dim: usize, keeps: Keeps) -> Option<Self> {
+        let row = |number: usize| Buffer::try_new(if keeps.rows > number { particles * dim } else { 0 });
+        let values = vec![T::from_f64(f64::INFINITY); if keeps.remembered { particles } else { 0 }];
+        Some(Self { points: row(0)?, more: row(1)?, values })
     }
 
     fn truncate(&mut self, particles: usize, dim: usize) {
         self.points.truncate(particles * dim);
+        self.more.truncate(particles * dim);
         self.values.truncate(particles);
     }
 }
 
 impl<T: Scalar> Population<T> {
     /// The particles at `positions`, not yet evaluated; `None` if there is no memory for the rest.
-    pub fn new(positions: Buffer<T>, dim: usize, batches: Option<(Batches, usize)>, remembers: bool) -> Option<Self> {
+    pub fn new(positions: Buffer<T>, dim: usize, batches: Option<(Batches, usize)>, keeps: Keeps) -> Option<Self> {
         let ensemble = Ensemble::new(positions, dim);
         let all = ensemble.len();
         let gathered = batches.as_ref().map_or(0, |(_, size)| *size);
-        let kept = |particles: usize| Kept::try_new(if remembers { particles } else { 0 }, dim);
-        let mut kept_of_all = kept(all)?;
-        if remembers {
-            kept_of_all.points.copy_from_slice(ensemble.rows().as_slice());
+        let mut kept = Kept::try_new(all, dim, keeps)?;
+        if keeps.remembered {
+            kept.points.copy_from_slice(ensemble.rows().as_slice());
         }
+        // Only what is remembered is asked for with the positions.
+        let together = if keeps.remembered { Keeps { rows: 1, ..keeps } } else { Keeps::default() };
         Some(Self {
-            kept: kept_of_all,
+            kept,
             energies: vec![T::default(); if batches.is_some() { gathered } else { all }],
             batches: batches.map(|(batches, _)| batches),
-            gathered: Gathered { positions: Buffer::try_new(gathered * dim)?, kept: kept(gathered)? },
+            gathered: Gathered {
+                positions: Buffer::try_new(gathered * dim)?,
+                kept: Kept::try_new(gathered, dim, together)?,
+            },
             ensemble,
         })
     }
@@ -92,7 +114,7 @@ impl<T: Scalar> Population<T> {
             Some(_) => (&mut self.gathered.positions[..], &mut self.gathered.kept),
             None => (self.ensemble.positions_mut(), &mut self.kept),
         };
-        Columns { rows, energies, points: &mut kept.points, values: &mut kept.values }
+        Columns { rows, energies, points: &mut kept.points, more: &mut kept.more, values: &mut kept.values }
     }
 
     /// The points that the objective is asked for in a round of this step: the positions, then what is remembered.
@@ -113,6 +135,12 @@ impl<T: Scalar> Population<T> {
             (false, _) => &self.kept.values,
             (true, _) => &self.gathered.kept.values,
         }
+    }
+
+    /// Whether every particle is nearer than `limit` to the point that is kept of it, in the maximum norm.
+    pub fn is_nearer_than(&self, limit: f64) -> bool {
+        let near = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() < limit;
+        self.ensemble.rows().as_slice().iter().zip(&*self.kept.points).all(near)
     }
 
     /// Copies the columns of the current batch together.
@@ -148,8 +176,12 @@ impl<T: Scalar> Population<T> {
         let mut kept = 0;
         let Self { ensemble, kept: remembered, .. } = self;
         ensemble.reduce(survivors, seed, step, |particle| {
+            for rows in [&mut remembered.points, &mut remembered.more] {
+                if !rows.is_empty() {
+                    rows.copy_within(particle * dim..(particle + 1) * dim, kept * dim);
+                }
+            }
             if !remembered.values.is_empty() {
-                remembered.points.copy_within(particle * dim..(particle + 1) * dim, kept * dim);
                 remembered.values[kept] = remembered.values[particle];
             }
             kept += 1;

@@ -3,6 +3,7 @@
 use crate::auto::Phase;
 use crate::config::ConfigError;
 use crate::ensemble::Ensemble;
+use crate::minimisers::Minimiser;
 use crate::numbers::grouped;
 use crate::objective::EvalError;
 use crate::run::Process;
@@ -15,6 +16,15 @@ pub struct Evaluated<T> {
     pub x: Vec<T>,
     /// Its value.
     pub value: f64,
+    /// How far the worst of its constraints is violated; 0 if it meets all of them, or if there are none.
+    pub violation: f64,
+}
+
+impl<T> Evaluated<T> {
+    /// Whether it meets its constraints.
+    pub fn is_feasible(&self) -> bool {
+        self.violation == 0.0
+    }
 }
 
 /// One step, as observers see it: energies, consensus and positions belong to the same time.
@@ -64,9 +74,19 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ensemble()
     }
 
-    /// The energies of the particles evaluated in this step.
+    /// The energies of the particles evaluated in this step, as the objective gave them.
     pub fn energies(&self) -> &'a [T] {
         self.run.energies()
+    }
+
+    /// Their constraints, one particle after the other, as the objective gave them; none if there are none.
+    pub fn constraints(&self) -> &'a [T] {
+        self.run.constraints()
+    }
+
+    /// What a violation of each constraint costs in the coming step, per unit.
+    pub fn penalties(&self) -> &'a [f64] {
+        self.run.penalties()
     }
 
     /// Which particles these are; all, in order, if `None`.
@@ -74,7 +94,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.evaluated()
     }
 
-    /// The least energy of this step.
+    /// The least energy of this step, with the penalty of its constraints.
     pub fn least(&self) -> f64 {
         self.run.agreed().least
     }
@@ -84,8 +104,9 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.agreed().effective_sample_size
     }
 
-    /// The best point ever evaluated (on this data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found noise,
-    /// its value is the mean of its evaluations.
+    /// The best point ever evaluated (on this data batch, if the objective is stochastic): of those that meet all constraints the one with
+    /// the least value, or, as long as there is none, the one that violates them least. If [`auto`](crate::Method::Auto) found noise, its
+    /// value is the mean of its evaluations.
     pub fn best(&self) -> &'a Evaluated<T> {
         &self.run.ledger().best
     }
@@ -100,7 +121,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ledger().failed
     }
 
-    /// Infeasible points so far.
+    /// Points with an infinite energy so far. Those that violate a constraint are not among them.
     pub fn infeasible_evaluations(&self) -> u64 {
         self.run.ledger().infeasible
     }
@@ -195,13 +216,26 @@ pub struct RunReport<T> {
     pub(crate) phases: Vec<Phase>,
     pub(crate) explanation: Vec<String>,
     pub(crate) covariance: Option<Vec<f64>>,
+    pub(crate) minimisers: Vec<Minimiser<T>>,
+    pub(crate) penalties: Vec<f64>,
 }
 
 impl<T> RunReport<T> {
-    /// The best point ever evaluated (on the last data batch, if the objective is stochastic). If [`auto`](crate::Method::Auto) found
-    /// noise, its value is the mean of its evaluations.
+    /// The best point ever evaluated (on the last data batch, if the objective is stochastic): of those that meet all constraints the one
+    /// with the least value, or, if there is none, the one that violates them least. If [`auto`](crate::Method::Auto) found noise, its
+    /// value is the mean of its evaluations.
     pub fn best(&self) -> &Evaluated<T> {
         &self.best
+    }
+
+    /// Whether the best point meets all constraints.
+    pub fn is_feasible(&self) -> bool {
+        self.best.is_feasible()
+    }
+
+    /// What a violation of each constraint cost at the end, per unit; none if there are no constraints.
+    pub fn penalties(&self) -> &[f64] {
+        &self.penalties
     }
 
     /// The consensus point at the end, and its value: evaluated once, or NaN if it was not, as with [`auto`](crate::Method::Auto).
@@ -235,6 +269,13 @@ impl<T> RunReport<T> {
         self.covariance.as_deref()
     }
 
+    /// The minimisers that a [polarised](crate::Method::Polarised) swarm found, the best first: from each particle one goes to the best
+    /// particle within the width of the kernel, and on from there until none there is better. A minimiser has at least two particles and
+    /// one in a hundred of the swarm. None for other methods.
+    pub fn minimisers(&self) -> &[Minimiser<T>] {
+        &self.minimisers
+    }
+
     /// Steps taken.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -255,7 +296,7 @@ impl<T> RunReport<T> {
         self.failed_evaluations
     }
 
-    /// Infeasible points.
+    /// Points with an infinite energy. Those that violate a constraint are not among them.
     pub fn infeasible_evaluations(&self) -> u64 {
         self.infeasible_evaluations
     }
@@ -326,6 +367,14 @@ pub enum SolveError {
         failed: u64,
         /// How many were infeasible.
         infeasible: u64,
+    },
+    /// Nothing to draw from.
+    #[error(
+        "step {step}: the weighted particles do not vary in all directions, so that there is no law to draw from; use more particles"
+    )]
+    Degenerate {
+        /// The step.
+        step: u64,
     },
     /// A failed evaluation in a strict run.
     #[error("step {step}, particle {particle}: the energy is {energy}, and the run is strict")]

@@ -9,11 +9,13 @@ pub(crate) use process::{Process, tell, tell_midway};
 pub use saved::forget_best;
 
 use crate::answers::{Answers, Known, Limits, reaches};
-use crate::backend::Backend;
+use crate::backend::{Backend, Differences};
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
+use crate::constraint::{self, Constraints, violation};
 use crate::ensemble::Ensemble;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, best_of};
 use crate::method::{Decision, Move};
+use crate::minimisers;
 use crate::objective::{Grouping, Objective, Rows, StepContext};
 use crate::ranks::{Alone, Ranks};
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
@@ -21,6 +23,41 @@ use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::Stopwatch;
 use std::sync::Arc;
+
+/// What a run must know of its objective before it asks for anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nature {
+    pub grouping: Grouping,
+    /// Whether energies depend on the data batch.
+    pub stochastic: bool,
+    pub gradients: Gradients,
+}
+
+/// Where gradients come from, if a method needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gradients {
+    /// The objective has them.
+    Given,
+    /// Differences of its energies.
+    Differences,
+    /// The caller evaluates, and gives energies alone.
+    Nowhere,
+}
+
+impl Nature {
+    pub fn of<T: Scalar>(objective: &impl Objective<T>) -> Self {
+        Self {
+            grouping: objective.grouping(),
+            stochastic: objective.is_stochastic(),
+            gradients: if objective.has_gradients() { Gradients::Given } else { Gradients::Differences },
+        }
+    }
+
+    /// Of an objective that the caller evaluates.
+    pub fn elsewhere() -> Self {
+        Self { grouping: Grouping::Together, stochastic: false, gradients: Gradients::Nowhere }
+    }
+}
 
 /// What the particles agreed on in a step.
 #[derive(Debug)]
@@ -32,6 +69,8 @@ pub(crate) struct Agreed {
     pub effective_sample_size: f64,
     /// Whether consensus stalled, so that the coming move kicks the swarm.
     pub kicked: bool,
+    /// The velocity of the consensus point, if the method gives it one.
+    pub velocity: Vec<f64>,
 }
 
 impl Agreed {
@@ -44,6 +83,7 @@ impl Agreed {
             least: f64::INFINITY,
             effective_sample_size: 0.0,
             kicked: false,
+            velocity: Vec::new(),
         }
     }
 }
@@ -56,6 +96,8 @@ pub(crate) struct Run<T> {
     ranks: Box<dyn Ranks>,
     ledger: Ledger<T>,
     agreed: Agreed,
+    /// The constraints of the particles, if there are any.
+    constraints: Option<Constraints<T>>,
     /// The move that was decided and is not yet made.
     pending: Option<Move>,
     /// The move that was made last.
@@ -66,25 +108,35 @@ pub(crate) struct Run<T> {
     midway: Option<Midway<T>>,
     /// Memory for the energies of a round.
     spare: Known<T>,
-    /// Whether energies depend on the data batch.
-    stochastic: bool,
+    nature: Nature,
     clock: Stopwatch,
 }
 
 impl<T: Scalar> Run<T> {
-    /// A run at time 0, nothing evaluated.
-    pub fn begin(plan: &Plan, grouping: Grouping, stochastic: bool) -> Result<Self, SolveError> {
+    /// A run at time 0, nothing evaluated. Its points have this many constraints.
+    pub fn begin(plan: &Plan, nature: Nature, constraints: usize) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
-        if stochastic && config.method.remembers() {
-            let remedy = "remembered energies are worth nothing where the data change; use method cbo".into();
-            return Err(crate::ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
+        let refuse = |remedy: &str| {
+            let (value, remedy) = (config.method.to_string(), remedy.into());
+            Err(crate::ConfigError { field: "method", value, remedy }.into())
+        };
+        if nature.stochastic && config.method.needs_one_objective() {
+            return refuse("energies of other data are worth nothing to it; use method cbo");
         }
-        let backend = T::on_cpu(plan, grouping)?;
+        if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
+            return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
+        }
+        if config.method.has_gradient() && constraints > 0 {
+            return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");
+        }
+        let backend = T::on_cpu(plan, nature.grouping)?;
+        let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
-            agreed: Agreed::nothing(plan.dim()),
+            agreed: Agreed { velocity, ..Agreed::nothing(plan.dim()) },
+            constraints: Constraints::new(constraints, plan),
             plan: plan.clone(),
             backend,
             ranks: Box::new(Alone),
@@ -93,7 +145,7 @@ impl<T: Scalar> Run<T> {
             round: 0,
             midway: None,
             spare: Known::default(),
-            stochastic,
+            nature,
             clock,
         })
     }
@@ -110,19 +162,67 @@ impl<T: Scalar> Run<T> {
             self.make_move();
             return self.evaluate_one_by_one(objective);
         }
+        if self.constraints.is_some() {
+            self.make_move();
+            return self.evaluate_constrained(objective);
+        }
         let (step, pending) = (self.ledger.step, self.pending.take());
         let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
         self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
         self.made = pending.or(self.made.take());
-        self.ledger.evaluations += self.evaluations_of(step);
-        Ok(None)
+        self.ledger.evaluations += self.evaluations_of(step) - self.differences();
+        self.differentiate(objective).map(|()| None)
+    }
+
+    /// The gradients at the positions, if the method needs them.
+    fn differentiate(&mut self, objective: &dyn Objective<T>) -> Result<(), SolveError> {
+        if self.plan.config().method.has_gradient() {
+            let at = self.context();
+            let outcome = self.backend.differentiate(at, objective);
+            outcome.map_err(|source| SolveError::Evaluation { step: at.step, source })?;
+            self.ledger.evaluations += self.differences();
+        }
+        Ok(())
+    }
+
+    /// Evaluations that these take in a step.
+    fn differences(&self) -> u64 {
+        let needed = self.plan.config().method.has_gradient() && self.nature.gradients == Gradients::Differences;
+        if needed { Differences::evaluations(self.backend.count(), self.plan.dim()) } else { 0 }
     }
 
     fn make_move(&mut self) {
         if let Some(decided) = self.pending.take() {
-            self.backend.advance(&decided, self.ledger.step);
+            let (step, before) = (self.ledger.step, self.backend.ensemble().len());
+            self.backend.advance(&decided, step);
             self.made = Some(decided);
+            if let Some(constraints) = &mut self.constraints {
+                let left = (self.backend.ensemble().len(), self.backend.count());
+                constraints.shrink(before, left, self.plan.config().seed, step);
+            }
         }
+    }
+
+    /// Evaluates the particles of the step with their constraints, on all threads.
+    fn evaluate_constrained(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
+        let threads = self.backend.pool().map_or(1, |pool| pool.current_num_threads());
+        loop {
+            let (at, mut known) = (self.context(), self.nothing_known());
+            let rows = self.backend.points(self.round);
+            constraint::evaluate(objective, at, rows, known.slots(), threads)
+                .map_err(|source| SolveError::Evaluation { step: at.step, source })?;
+            let last = self.take(known.energies(), known.constraints());
+            self.spare = known;
+            if last {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Room for the answers to a round.
+    fn nothing_known(&mut self) -> Known<T> {
+        let constraints = self.constraint_count();
+        std::mem::take(&mut self.spare).nothing_of(self.backend.count(), constraints)
     }
 
     /// Round by round, as long as the answers are not enough.
@@ -136,10 +236,10 @@ impl<T: Scalar> Run<T> {
                 outcome.map_err(|source| SolveError::Evaluation { step: at.step, source })?;
                 return Ok(Some(reason.unwrap_or(StopReason::Observer)));
             }
-            let last = self.take(known.energies());
+            let last = self.take(known.energies(), known.constraints());
             self.spare = known;
             if last {
-                return Ok(None);
+                return self.differentiate(objective).map(|()| None);
             }
         }
     }
@@ -151,16 +251,21 @@ impl<T: Scalar> Run<T> {
         let value = if self.midway.is_some() || (at_once && objective.grouping() != Grouping::Blocks) {
             None
         } else {
-            let mut energy = [T::default()];
-            objective
-                .energies(self.context(), Rows::new(&self.consensus(), self.plan.dim()), &mut energy)
-                .map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
-            Some(energy[0].to_f64())
+            let (mut energy, mut constraints) = ([T::default()], vec![T::default(); self.constraint_count()]);
+            let consensus = self.consensus();
+            let rows = Rows::new(&consensus, self.plan.dim());
+            let outcome = match constraints.len() {
+                0 => objective.energies(self.context(), rows, &mut energy),
+                _ => constraint::evaluate(objective, self.context(), rows, (&mut energy, &mut constraints), 1),
+            };
+            outcome.map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
+            Some((energy[0].to_f64(), violation(&constraints)))
         };
         let (report, told) = (self.summary(value, reason), self.midway.is_none());
-        let known = if told { Vec::new() } else { self.energies().to_vec() };
+        let minimisers = minimisers::found(&self.plan, self.ensemble(), self.energies(), self.evaluated());
+        let known = (!told || self.constraints.is_some()).then(|| self.energies().to_vec());
         let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies: if told { energies } else { known }, ..report })
+        Ok(RunReport { ensemble, energies: known.unwrap_or(energies), minimisers, ..report })
     }
 
     /// The consensus point in the precision of the run; in a first step that is left half evaluated the best point so far.
@@ -170,26 +275,25 @@ impl<T: Scalar> Run<T> {
         {
             return midway.ledger.best.x.clone();
         }
-        self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect()
+        self.landed()
     }
 
     fn weighing(&self) -> Weighing {
-        let step = self.ledger.step;
-        self.plan.config().alpha.weighing(step, self.context().epoch)
+        let (step, config) = (self.ledger.step, self.plan.config());
+        if config.method.weighs_ranks() { Weighing::Ranks } else { config.alpha.weighing(step, self.context().epoch) }
     }
 
     /// Evaluations that a step takes.
     fn evaluations_of(&self, step: u64) -> u64 {
-        (self.backend.count() * self.plan.config().method.rounds(step)) as u64
+        (self.backend.count() * self.plan.config().method.rounds(step)) as u64 + self.differences()
     }
 
-    /// Counts energies of a round of a step that is left half evaluated.
-    fn count(&self, ledger: &mut Ledger<T>, round: usize, energies: impl Iterator<Item = (usize, T)>) {
-        let batch = self.context().data_batch;
-        let anew = self.stochastic && batch != ledger.best_batch;
-        if let Some((row, value)) = ledger.count(energies).filter(|(_, value)| *value < ledger.best.value || anew) {
-            ledger.improve(self.backend.row(round, row), value, batch);
-        }
+    /// Whether an earlier round of this step has reached the target.
+    fn has_reached(&self) -> bool {
+        let Some(target) = self.plan.config().target.filter(|_| self.round > 0) else { return false };
+        let reached = |round: usize| self.backend.energies(round).iter().any(|e| reaches(Some(target), *e, &[]));
+        // With constraints, energies include the penalty, and the ledger knows what was told.
+        if self.constraints.is_some() { self.ledger.reaches(target) } else { (0..self.round).any(reached) }
     }
 
     /// How far the consensus point moved in the maximum norm; infinite in the first step.
@@ -223,7 +327,7 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn context(&self) -> StepContext {
-        self.plan.context(self.ledger.step, self.backend.data_batch())
+        self.plan.context(self.ledger.step, self.backend.round_of_batches())
     }
 
     fn time(&self) -> f64 {
@@ -239,10 +343,22 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     fn energies(&self) -> &[T] {
-        match &self.midway {
-            Some(midway) if self.round == 0 => midway.known.energies(),
+        match (&self.midway, &self.constraints) {
+            (Some(midway), _) if self.round == 0 => midway.known.energies(),
+            (_, Some(constraints)) => &constraints.energies,
             _ => self.backend.energies(0),
         }
+    }
+
+    fn constraints(&self) -> &[T] {
+        match (&self.midway, &self.constraints) {
+            (Some(midway), _) if self.round == 0 => midway.known.constraints(),
+            (_, constraints) => constraints.as_ref().map_or(&[], |constraints| &constraints.values),
+        }
+    }
+
+    fn penalties(&self) -> &[f64] {
+        self.constraints.as_ref().map_or(&[], |constraints| constraints.penalty.weights())
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
@@ -270,12 +386,11 @@ impl<T: Scalar> Process<T> for Run<T> {
             deadline: config.max_seconds.and_then(|seconds| self.clock.end_of(seconds)),
             target: config.target,
             begun: self.ledger.evaluations > 0,
-            reached: (0..self.round)
-                .any(|round| self.backend.energies(round).iter().any(|e| reaches(config.target, *e))),
+            reached: self.has_reached(),
         };
         let known = match self.midway.take() {
             Some(midway) => midway.known,
-            None => std::mem::take(&mut self.spare).nothing_of(self.backend.count()),
+            None => self.nothing_known(),
         };
         Answers::new(known, limits)
     }
@@ -284,11 +399,17 @@ impl<T: Scalar> Process<T> for Run<T> {
         let mut ledger = self.ledger.clone();
         for round in 0..self.round {
             let energies = self.backend.energies(round);
-            // That they were evaluated is counted already.
+            // That they were evaluated is counted already, and so is the best of them if there are constraints.
             ledger.evaluations -= energies.len() as u64;
-            self.count(&mut ledger, round, energies.iter().copied().enumerate());
+            ledger.count(energies.iter().copied());
+            if self.constraints.is_none() {
+                let best = best_of(energies.iter().copied().enumerate(), |_| 0.0);
+                note_best(&mut ledger, &*self.backend, round, self.nature.stochastic, best);
+            }
         }
-        self.count(&mut ledger, self.round, known.iter());
+        ledger.count(known.iter().map(|(_, energy)| energy));
+        let best = best_of(known.iter(), |row| violation(known.constraints_of(row)));
+        note_best(&mut ledger, &*self.backend, self.round, self.nature.stochastic, best);
         self.midway = Some(Midway { known, ledger });
     }
 
@@ -297,15 +418,26 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
-    fn take(&mut self, energies: &[T]) -> bool {
+    fn take(&mut self, energies: &[T], constraints: &[T]) -> bool {
         self.midway = None;
-        let step = self.ledger.step;
-        let last = self.round + 1 == self.plan.config().method.rounds(step);
+        let (step, round) = (self.ledger.step, self.round);
+        let last = round + 1 == self.plan.config().method.rounds(step);
         let weighing = last.then(|| self.weighing());
-        let alpha = self.backend.take(self.round, step, energies, weighing);
+        let backend = &mut *self.backend;
+        let alpha = match &mut self.constraints {
+            None => backend.take(round, step, energies, weighing),
+            Some(constrained) => {
+                let count = constrained.count();
+                let violated = |row: usize| violation(&constraints[row * count..(row + 1) * count]);
+                let best = best_of(energies.iter().copied().enumerate(), violated);
+                note_best(&mut self.ledger, backend, round, self.nature.stochastic, best);
+                let take = |backend: &mut dyn Backend<T>, priced: &[T]| backend.take(round, step, priced, weighing);
+                constrained.take(round, (energies, constraints), backend, take)
+            }
+        };
         self.ledger.evaluations += energies.len() as u64;
         self.agreed.alpha = alpha.unwrap_or(self.agreed.alpha);
-        self.round = if last { 0 } else { self.round + 1 };
+        self.round = if last { 0 } else { round + 1 };
         last
     }
 
@@ -320,10 +452,15 @@ impl<T: Scalar> Process<T> for Run<T> {
         (self.agreed.least, self.agreed.effective_sample_size) = (total.least, total.effective_sample_size());
         let (failed, infeasible, place) = (total.failed, total.infeasible, (total.round, total.particle));
         // Energies of different data are not comparable: a new data batch starts again.
-        let anew = self.stochastic && at.data_batch != self.ledger.best_batch;
-        if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) {
-            let x = self.backend.row(place.0, place.1);
-            self.ledger.improve(x, self.agreed.least, at.data_batch);
+        let anew = self.nature.stochastic && at.data_batch != self.ledger.best_batch;
+        match &mut self.constraints {
+            // Their best point is noted without its penalty, when it is told.
+            Some(constraints) => constraints.agree(self.agreed.alpha, &mut *self.backend),
+            None if self.agreed.least < self.ledger.best.value || (anew && found.is_some()) => {
+                let x = self.backend.row(place.0, place.1);
+                self.ledger.improve(x, self.agreed.least, 0.0, at.data_batch);
+            }
+            None => {}
         }
         if config.strict && failed > 0 {
             return Err(self.strict_error());
@@ -332,10 +469,12 @@ impl<T: Scalar> Process<T> for Run<T> {
             let evaluated = self.evaluations_of(at.step);
             return Err(SolveError::NoFiniteEnergy { step: at.step, evaluated, failed, infeasible });
         }
+        let Agreed { consensus, velocity, .. } = &mut self.agreed;
+        config.method.agree(&self.plan, at.step, self.made.as_ref(), consensus, velocity);
         if let Some(point) = &config.freeze {
             self.agreed.consensus.copy_from_slice(point);
         }
-        self.agreed.sigma = config.sigma.at(at.step, at.epoch);
+        self.agreed.sigma = if config.method.has("sigma") { config.sigma.at(at.step, at.epoch) } else { 0.0 };
         self.agreed.kicked = config.kick.is_some_and(|tolerance| self.moved() < tolerance);
         Ok(())
     }
@@ -356,7 +495,9 @@ impl<T: Scalar> Process<T> for Run<T> {
         let Agreed { consensus, sigma, kicked, .. } = &self.agreed;
         let from = Decision { step: self.ledger.step, consensus, sigma: *sigma, kicked: *kicked };
         let config = self.plan.config();
-        self.pending = Some(config.method.decide(config, from, self.made.take().unwrap_or_default()));
+        let mut decided = config.method.decide(config, from, self.made.take().unwrap_or_default());
+        self.backend.prepare(&mut decided, self.agreed.alpha);
+        self.pending = Some(decided);
         self.ledger.step += 1;
     }
 
@@ -365,19 +506,21 @@ impl<T: Scalar> Process<T> for Run<T> {
     }
 
     /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
-    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
-        let (config, ledger) = (self.plan.config(), self.ledger());
-        let consensus = Evaluated { x: self.consensus(), value: consensus_value.unwrap_or(f64::NAN) };
+    fn summary(&self, consensus: Option<(f64, f64)>, stop: StopReason) -> RunReport<T> {
+        let (config, ledger, evaluated) = (self.plan.config(), self.ledger(), consensus.is_some());
+        let (value, violation) = consensus.unwrap_or((f64::NAN, f64::NAN));
+        let violation = if self.constraints.is_some() { violation } else { 0.0 };
+        let consensus = Evaluated { x: self.consensus(), value, violation };
         // A frozen point was given, not found.
-        let found = config.freeze.is_none() && consensus.value < ledger.best.value;
+        let found = config.freeze.is_none() && ledger.would_improve(value, violation);
         RunReport {
             best: if found { consensus.clone() } else { ledger.best.clone() },
             consensus,
             stop,
-            message: ledger.message(&self.plan, stop),
+            message: ledger.message(&self.plan, stop) + &ledger.caveat(),
             steps: ledger.step,
             time: self.time(),
-            evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
+            evaluations: ledger.evaluations + u64::from(evaluated),
             failed_evaluations: ledger.failed,
             infeasible_evaluations: ledger.infeasible,
             alpha: self.agreed.alpha,
@@ -389,6 +532,24 @@ impl<T: Scalar> Process<T> for Run<T> {
             phases: Vec::new(),
             explanation: Vec::new(),
             covariance: None,
+            minimisers: Vec::new(),
+            penalties: self.penalties().to_vec(),
         }
+    }
+}
+
+/// Notes the best of some points of a round in a ledger, if it is better than what that has.
+fn note_best<T: Scalar>(
+    ledger: &mut Ledger<T>,
+    backend: &dyn Backend<T>,
+    round: usize,
+    stochastic: bool,
+    best: Option<(usize, f64, f64)>,
+) {
+    let batch = backend.round_of_batches().unwrap_or(ledger.step);
+    // Energies of different data are not comparable: a new data batch starts again.
+    let anew = stochastic && batch != ledger.best_batch;
+    if let Some((row, value, violation)) = best.filter(|best| anew || ledger.would_improve(best.1, best.2)) {
+        ledger.improve(backend.row(round, row), value, violation, batch);
     }
 }

@@ -72,6 +72,8 @@ pub enum Weighing {
     Alpha(f64),
     /// It follows from the energies: the effective sample size is this fraction of the particles.
     SampleSize(f64),
+    /// There is none: weights depend on the order of the energies alone.
+    Ranks,
 }
 
 impl Weighing {
@@ -79,7 +81,7 @@ impl Weighing {
     pub fn alpha(self) -> Option<f64> {
         match self {
             Self::Alpha(alpha) => Some(alpha),
-            Self::SampleSize(_) => None,
+            Self::SampleSize(_) | Self::Ranks => None,
         }
     }
 }
@@ -111,22 +113,43 @@ pub enum Sigma {
         /// What k counts.
         clock: Clock,
     },
+    /// Geometric from the first step to the last that the run may take. It depends on the length of the run, so that
+    /// [`check`](crate::CboConfig::check) replaces it by the [`Geometric`](Self::Geometric) that it is.
+    Falling {
+        /// The value at the first step.
+        start: f64,
+        /// The value at the last.
+        end: f64,
+    },
 }
 
 impl Sigma {
-    /// The value at a step.
+    /// The value at a step; of a [`Falling`](Self::Falling) sigma, whose run is not known here, that at the first.
     pub fn at(&self, step: u64, epoch: u64) -> f64 {
         match self {
-            Self::Constant(value) => *value,
+            Self::Constant(value) | Self::Falling { start: value, .. } => *value,
             Self::Geometric(g) => g.at(step, epoch),
             Self::Logarithmic { start, clock } => start / (clock.ticks(step, epoch) + 2.0).log2(),
+        }
+    }
+
+    /// The same where it falls over a run of this many steps.
+    pub(crate) fn over(self, steps: u64) -> Self {
+        match self {
+            Self::Falling { start, end } => {
+                let factor = libm::pow(end / start, 1.0 / steps.max(1) as f64);
+                Self::Geometric(Geometric { start, factor, cap: end, clock: Clock::Step })
+            }
+            other => other,
         }
     }
 
     /// The largest value that it ever takes.
     pub fn largest(&self) -> f64 {
         match self {
-            Self::Constant(value) | Self::Logarithmic { start: value, .. } => *value,
+            Self::Constant(value) | Self::Logarithmic { start: value, .. } | Self::Falling { start: value, .. } => {
+                *value
+            }
             Self::Geometric(g) if g.factor > 1.0 => g.cap,
             Self::Geometric(g) => g.start,
         }
@@ -184,6 +207,17 @@ mod tests {
         assert_eq!([down.at(0, 0), down.at(1, 0), down.at(9, 0)], [1.0, 0.5, 0.2]);
         assert_eq!(Sigma::Geometric(up).largest(), 50.0);
         assert_eq!(Sigma::Geometric(down).largest(), 1.0);
+    }
+
+    #[test]
+    fn a_falling_sigma_reaches_its_end_with_the_last_step() {
+        let over = |steps| Sigma::Falling { start: 0.5, end: 0.02 }.over(steps);
+        for steps in [1, 2, 10, 1999] {
+            let sigma = over(steps);
+            assert_eq!(sigma.at(0, 0), 0.5);
+            assert!((sigma.at(steps, 0) - 0.02).abs() < 1e-14 && sigma.at(10 * steps, 0) == 0.02, "{steps}");
+        }
+        assert!((over(10).at(5, 0) - 0.1).abs() < 1e-15);
     }
 
     #[test]

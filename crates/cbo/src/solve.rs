@@ -8,7 +8,7 @@ use crate::method::Method;
 use crate::objective::{Grouping, Objective, from_fn};
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError, StepReport, StopReason};
-use crate::run::{Process, Run, tell, tell_midway};
+use crate::run::{Nature, Process, Run, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -41,7 +41,7 @@ pub fn solve<T: Scalar>(
     if plan.config().method.is_auto() {
         return auto::solve(&plan, objective, observer);
     }
-    let run = Run::begin(&plan, objective.grouping(), objective.is_stochastic())?;
+    let run = Run::begin(&plan, Nature::of(objective), objective.constraints())?;
     on_its_threads(run, objective, |run| follow(run, objective, observer))
 }
 
@@ -74,7 +74,7 @@ pub fn resume<T: Scalar>(
     if plan.config().method.is_auto() {
         return auto::resume(&plan, objective, observer, state);
     }
-    let (run, told) = Run::load(&plan, objective.grouping(), objective.is_stochastic(), state)?;
+    let (run, told) = Run::load(&plan, Nature::of(objective), Some(objective.constraints()), state)?;
     let ended = on_its_threads(run, objective, |mut run: Run<T>| {
         if told {
             // Its observers were told of this step before it was saved.

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 8] = b"CBOSTATE";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of a word, zeros at its end included.
 const WORD: usize = 16;
 const _: () = {
@@ -144,14 +144,15 @@ impl Writer {
         }
     }
 
-    /// The energies of a round that is left half evaluated, if it is. A point whose evaluation failed is asked for again: what made it
-    /// fail may have been mended by then.
+    /// The energies and constraints of a round that is left half evaluated, if it is. A point whose evaluation failed is asked for
+    /// again: what made it fail may have been mended by then.
     pub(crate) fn known<T: Scalar>(&mut self, known: Option<&Known<T>>) {
         let values = || known.into_iter().flat_map(Known::iter).filter(|(_, energy)| !energy.to_f64().is_nan());
         self.count(values().count());
         for (row, energy) in values() {
             self.count(row);
             self.numbers(&[energy]);
+            self.numbers(known.map_or(&[], |known| known.constraints_of(row)));
         }
     }
 
@@ -258,12 +259,23 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The energies of a round that was left half evaluated, with their rows. Version 2 knows no such rounds.
-    pub fn known<T: Scalar>(&mut self) -> Result<Vec<(usize, T)>, StateError> {
-        let count = if self.version == 2 { 0 } else { self.items(size_of::<u64>() + size_of::<T>())? };
+    /// How many constraints the points have; as many as are `given`, if so. Versions before 4 know none.
+    pub fn constraints(&mut self, given: Option<usize>) -> Result<usize, StateError> {
+        let saved = if self.version < 4 { 0 } else { self.items(1)? };
+        match given.filter(|given| *given != saved) {
+            Some(given) => Err(StateError::differs("constraints", saved, given)),
+            None => Ok(saved),
+        }
+    }
+
+    /// The answers to a round that was left half evaluated: rows, energies and so many constraints. Version 2 knows no such rounds.
+    pub fn known<T: Scalar>(&mut self, constraints: usize) -> Result<Vec<(usize, T, Vec<T>)>, StateError> {
+        let size = size_of::<u64>() + (1 + constraints) * size_of::<T>();
+        let count = if self.version == 2 { 0 } else { self.items(size)? };
         let mut one = || {
-            let (row, mut energy) = (self.count()?, [T::default()]);
-            self.numbers(&mut energy).map(|()| (row, energy[0]))
+            let (row, mut energy, mut values) = (self.count()?, [T::default()], vec![T::default(); constraints]);
+            self.numbers(&mut energy)?;
+            self.numbers(&mut values).map(|()| (row, energy[0], values))
         };
         (0..count).map(|_| one()).collect()
     }

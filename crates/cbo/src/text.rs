@@ -1,10 +1,16 @@
 //! The texts of settings: the same words on the command line, in TOML files and in Python. What is written is read as the same.
 
+mod hopping;
+mod named;
+
+pub(crate) use named::{named, number_of, unusual};
+
 use crate::auto::Auto;
 use crate::bounds::BoundHandling;
 use crate::config::Update;
 use crate::initial::{Coordinates, InitialLaw};
-use crate::method::{Diffusion, Memory, Method, Scheme};
+use crate::method::{Diffusion, HoppingStart, HoppingWeights, Memory, Method, Polarised, Sampling, Scheme};
+use crate::pairs::Similarity;
 use crate::schedule::{Alpha, Clock, Geometric, Reduction, Sigma};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -20,7 +26,7 @@ impl From<TextError> for String {
     }
 }
 
-fn refuse<T>(sentence: impl Into<String>) -> Result<T, TextError> {
+pub(crate) fn refuse<T>(sentence: impl Into<String>) -> Result<T, TextError> {
     Err(TextError(sentence.into()))
 }
 
@@ -69,6 +75,9 @@ words! {
     Update: "full" => Full, "partial" => Partial;
     BoundHandling: "reflect" => Reflect, "clip" => Clip, "none" => None;
     Clock: "step" => Step, "epoch" => Epoch;
+    HoppingWeights: "energies" => Energies, "ranks" => Ranks;
+    HoppingStart: "law" => Law, "point" => Point;
+    Similarity: "gaussian" => Gaussian, "laplace" => Laplace, "inverse-quadratic" => InverseQuadratic;
 }
 
 /// The numbers of a schedule, and its clock if one is named at the end.
@@ -144,14 +153,15 @@ impl Display for Alpha {
     }
 }
 
-/// `NUMBER`, `geometric:START,FACTOR[,CAP][,step|epoch]` or `log:START[,step|epoch]`.
+/// `NUMBER`, `geometric:START,FACTOR[,CAP][,step|epoch]`, `log:START[,step|epoch]` or `falling:START,END`.
 impl FromStr for Sigma {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
         match text.split_once(':') {
             Some(("geometric", rest)) => Ok(Self::Geometric(geometric(rest)?)),
             Some(("log", rest)) => logarithmic(rest).map(|(start, clock)| Self::Logarithmic { start, clock }),
-            Some((kind, _)) => refuse(format!("`{kind}` is not a schedule of sigma; use geometric: or log:")),
+            Some(("falling", rest)) => falling(rest),
+            Some((kind, _)) => refuse(format!("`{kind}` is not a schedule of sigma; use geometric:, log: or falling:")),
             None => Ok(Self::Constant(number(text)?)),
         }
     }
@@ -163,7 +173,15 @@ impl Display for Sigma {
             Self::Constant(value) => write!(f, "{value:?}"),
             Self::Geometric(g) => write!(f, "{g}"),
             Self::Logarithmic { start, clock } => write_logarithmic(f, *start, *clock),
+            Self::Falling { start, end } => write!(f, "falling:{start:?},{end:?}"),
         }
+    }
+}
+
+fn falling(text: &str) -> Result<Sigma, TextError> {
+    match text.split(',').map(number).collect::<Result<Vec<_>, _>>()?[..] {
+        [start, end] => Ok(Sigma::Falling { start, end }),
+        _ => refuse("a sigma that falls over the run is falling:START,END"),
     }
 }
 
@@ -247,13 +265,38 @@ impl Display for InitialLaw {
 
 impl Method {
     /// The names of the methods.
-    pub const NAMES: &'static [&'static str] = &["auto", "cbo", "memory"];
+    pub const NAMES: &'static [&'static str] = &[
+        "auto",
+        "cbo",
+        "memory",
+        "hopping",
+        "polarised",
+        "sampling",
+        "jumps",
+        "adam",
+        "mirror",
+        "sphere",
+        "hypersurface",
+    ];
+
+    /// Every method, with its own default settings.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.iter().filter_map(|name| name.parse().ok())
+    }
 
     /// Its name, without its settings.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Cbo => "cbo",
+            Self::Jumps(_) => "jumps",
+            Self::Adam(_) => "adam",
+            Self::Mirror(_) => "mirror",
+            Self::Sphere(_) => "sphere",
+            Self::Hypersurface(_) => "hypersurface",
             Self::Memory(_) => "memory",
+            Self::Hopping(_) => "hopping",
+            Self::Polarised(_) => "polarised",
+            Self::Sampling(_) => "sampling",
             Self::Auto(_) => "auto",
         }
     }
@@ -276,7 +319,15 @@ impl FromStr for Method {
             "cbo" => {
                 refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
             }
+            "jumps" => settings.parse().map(Self::Jumps),
+            "adam" => settings.parse().map(Self::Adam),
+            "mirror" => settings.parse().map(Self::Mirror),
+            "sphere" => settings.parse().map(Self::Sphere),
+            "hypersurface" => settings.parse().map(Self::Hypersurface),
             "memory" => settings.parse().map(Self::Memory),
+            "hopping" => settings.parse().map(Self::Hopping),
+            "polarised" => settings.parse().map(Self::Polarised),
+            "sampling" => settings.parse().map(Self::Sampling),
             "auto" => settings.parse().map(Self::Auto),
             _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
         }
@@ -287,10 +338,36 @@ impl Display for Method {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let settings = match self {
             Self::Cbo => String::new(),
+            Self::Jumps(jumps) => jumps.to_string(),
+            Self::Adam(adam) => adam.to_string(),
+            Self::Mirror(mirror) => mirror.to_string(),
+            Self::Sphere(sphere) => sphere.to_string(),
+            Self::Hypersurface(surface) => surface.to_string(),
             Self::Memory(memory) => memory.to_string(),
+            Self::Hopping(hopping) => hopping.to_string(),
+            Self::Polarised(polarised) => polarised.to_string(),
+            Self::Sampling(sampling) => sampling.to_string(),
             Self::Auto(auto) => auto.to_string(),
         };
         f.pad(&format!("{}{}{settings}", self.name(), if settings.is_empty() { "" } else { ":" }))
+    }
+}
+
+/// The only setting of a method, `NAME=true` or `NAME=false`; nothing is the default.
+fn only_setting(method: &str, setting: &str, text: &str) -> Result<bool, TextError> {
+    let Some((name, value)) = text.split_once('=') else {
+        return if text.trim().is_empty() {
+            Ok(false)
+        } else {
+            refuse(format!("{method} has one setting, {setting}=true"))
+        };
+    };
+    match value.trim().parse() {
+        _ if name.trim() != setting => {
+            refuse(format!("`{}` is not a setting of {method}; it has {setting}", name.trim()))
+        }
+        Ok(value) => Ok(value),
+        Err(_) => refuse(format!("{setting} is true or false, not `{}`", value.trim())),
     }
 }
 
@@ -298,18 +375,51 @@ impl Display for Method {
 impl FromStr for Auto {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let Some((name, value)) = text.split_once('=') else {
-            return if text.trim().is_empty() {
-                Ok(Self::default())
-            } else {
-                refuse("auto has one setting, local=true")
+        only_setting("auto", "local", text).map(|local| Self { local })
+    }
+}
+
+/// `law=true` or `law=false`; nothing is the default.
+impl FromStr for Sampling {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        only_setting("sampling", "law", text).map(|law| Self { law })
+    }
+}
+
+/// The setting, where it is not the default.
+impl Display for Sampling {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(if self.law { "law=true" } else { "" })
+    }
+}
+
+/// `kappa=NUMBER` and `kernel=WORD`, separated by commas.
+impl FromStr for Polarised {
+    type Err = TextError;
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut polarised = Self::default();
+        for setting in text.split(',').filter(|setting| !setting.trim().is_empty()) {
+            let Some((name, value)) = setting.split_once('=') else {
+                return refuse(format!("`{}` needs a value, as in kappa=0.5", setting.trim()));
             };
-        };
-        match (name.trim(), value.trim().parse()) {
-            ("local", Ok(local)) => Ok(Self { local }),
-            ("local", Err(_)) => refuse(format!("local is true or false, not `{}`", value.trim())),
-            (other, _) => refuse(format!("`{other}` is not a setting of auto; it has local")),
+            match name.trim() {
+                "kappa" => polarised.kappa = number(value)?,
+                "kernel" => polarised.kernel = value.parse()?,
+                other => return refuse(format!("`{other}` is not a setting of polarised; it has kappa, kernel")),
+            }
         }
+        Ok(polarised)
+    }
+}
+
+/// The settings that are not the default.
+impl Display for Polarised {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let usual = Self::default();
+        let kappa = (self.kappa != usual.kappa).then(|| format!("kappa={:?}", self.kappa));
+        let kernel = (self.kernel != usual.kernel).then(|| format!("kernel={}", self.kernel));
+        f.pad(&[kappa, kernel].into_iter().flatten().collect::<Vec<_>>().join(","))
     }
 }
 
@@ -329,15 +439,17 @@ impl FromStr for Memory {
             let Some((name, value)) = setting.split_once('=') else {
                 return refuse(format!("`{}` needs a number, as in drift=0.5", setting.trim()));
             };
-            let place = match name.trim() {
+            let place = match name.trim().replace('_', "-").as_str() {
                 "drift" => &mut memory.drift,
                 "noise" => &mut memory.noise,
                 "beta" => &mut memory.beta,
                 "kappa" => memory.kappa.insert(0.0),
                 "theta" => &mut memory.theta,
+                "gradient" => &mut memory.gradient,
+                "gradient-noise" => &mut memory.gradient_noise,
                 other => {
                     return refuse(format!(
-                        "`{other}` is not a setting of memory; it has drift, noise, beta, kappa, theta"
+                        "`{other}` is not a setting of memory; it has drift, noise, beta, kappa, theta, gradient, gradient-noise"
                     ));
                 }
             };
@@ -357,6 +469,8 @@ impl Display for Memory {
             ("beta", self.beta, self.beta != usual.beta),
             ("kappa", self.kappa.unwrap_or_default(), self.kappa.is_some()),
             ("theta", self.theta, self.theta != usual.theta),
+            ("gradient", self.gradient, self.gradient != usual.gradient),
+            ("gradient-noise", self.gradient_noise, self.gradient_noise != usual.gradient_noise),
         ];
         let written = settings.into_iter().filter(|(.., unusual)| *unusual);
         f.pad(&written.map(|(name, value, _)| format!("{name}={value:?}")).collect::<Vec<_>>().join(","))
@@ -396,7 +510,14 @@ mod tests {
             }
         }
         both::<Alpha>(&["inf", "1e300", "ess:0.3", "geometric:50.0,2.0,inf,epoch", "geometric:1.0,2.0,8.0", "log:3.0"]);
-        both::<Sigma>(&["0.0", "0.25", "geometric:1.0,0.9,0.0", "geometric:1.0,0.9,0.1,epoch", "log:3.0,epoch"]);
+        both::<Sigma>(&[
+            "falling:1.0,1e-9",
+            "0.0",
+            "0.25",
+            "geometric:1.0,0.9,0.0",
+            "geometric:1.0,0.9,0.1,epoch",
+            "log:3.0,epoch",
+        ]);
         both::<Reduction>(&["0.2,0.8"]);
         both::<Coordinates>(&["1.0", "1.0;-2.5;3.0"]);
         both::<InitialLaw>(&["normal:2.0;0.0,1.0", "uniform:-3.0,3.0"]);
@@ -404,9 +525,29 @@ mod tests {
             "cbo",
             "auto",
             "auto:local=true",
+            "adam",
+            "adam:beta1=0.5,epsilon=0.001",
+            "hypersurface",
+            "hypersurface:radius=2.0",
+            "hypersurface:surface=torus",
+            "hypersurface:surface=torus,major=3.0,minor=0.25",
+            "hypersurface:surface=stiefel,columns=2",
+            "jumps",
+            "jumps:rate=0.5,size=4.0",
             "memory",
             "memory:drift=0.5,beta=100.0,kappa=2.0,theta=0.1",
             "memory:noise=0.0",
+            "polarised",
+            "polarised:kappa=inf",
+            "polarised:kappa=0.25,kernel=inverse-quadratic",
+            "sampling",
+            "sampling:law=true",
+            "mirror",
+            "mirror:map=simplex",
+            "mirror:map=ball,radius=2.0,centre=-1.0",
+            "mirror:map=sparse,threshold=0.1",
+            "sphere",
+            "sphere:radius=3.0",
         ]);
         both::<Diffusion>(&["anisotropic", "isotropic"]);
         both::<Scheme>(&["euler-maruyama", "drift-first"]);
@@ -420,13 +561,28 @@ mod tests {
     #[test]
     fn methods_and_their_settings() {
         let message = |text: &str| text.parse::<Method>().unwrap_err().to_string();
-        assert_eq!(message("pso"), "it is one of auto, cbo, memory");
+        assert_eq!(message("pso"), format!("it is one of {}", Method::NAMES.join(", ")));
         assert_eq!(message("auto:global=true"), "`global` is not a setting of auto; it has local");
         assert_eq!(message("auto:local=yes"), "local is true or false, not `yes`");
         assert_eq!("auto: local=false".parse(), Ok(Method::Auto(Auto::default())));
         assert!(message("cbo:drift=1").contains("no settings of its own"));
         assert!(message("memory:speed=1").contains("`speed` is not a setting of memory"));
+        assert_eq!(
+            message("mirror:map=cube"),
+            "`cube` is not a map of mirror; it is one of box, simplex, ball, sparse"
+        );
+        assert_eq!(message("mirror:map=ball,threshold=1"), "`threshold` is not a setting of the map ball");
+        assert_eq!(
+            message("hypersurface:surface=plane"),
+            "`plane` is not a surface; it is one of sphere, torus, stiefel"
+        );
+        assert_eq!(message("hypersurface:minor=1"), "`minor` is not a setting of the surface sphere");
+        assert!(message("hypersurface:surface=stiefel,columns=1.5").contains("columns: `1.5` is not a whole number"));
         assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");
+        assert_eq!(message("sampling:law=1"), "law is true or false, not `1`");
+        assert_eq!(message("sampling:target=law"), "`target` is not a setting of sampling; it has law");
+        assert_eq!(message("polarised:kernel=round"), "it is one of gaussian, laplace, inverse-quadratic");
+        assert_eq!(message("polarised:width=1"), "`width` is not a setting of polarised; it has kappa, kernel");
         let memory = Memory { kappa: Some(2.0), beta: 10.0, ..Memory::default() };
         assert_eq!(" memory: beta=10, kappa=2 ".parse(), Ok(Method::Memory(memory)));
     }

@@ -119,11 +119,11 @@ impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
     fn run<V: Vector<Scalar = f64>>(self) {
         let dim = self.moment.len();
         for (rows, weights) in self.rows.chunks(V::LANES * dim).zip(self.weights.chunks(V::LANES)) {
-            if V::load_partial(weights).all_less(V::splat(f64::MIN_POSITIVE)) {
+            if V::load_partial(weights).abs().all_less(V::splat(f64::MIN_POSITIVE)) {
                 continue;
             }
             for (row, &w) in rows.chunks_exact(dim).zip(weights) {
-                if w > 0.0 {
+                if w != 0.0 {
                     // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
                     for (m, x) in self.moment.iter_mut().zip(row) {
                         *m = x.to_f64().mul_add(w, *m);

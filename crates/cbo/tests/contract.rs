@@ -1,8 +1,9 @@
 //! Bit-identity at any number of threads, independence of N, and what objectives may do.
 
 use cbo::{
-    Alpha, BoundHandling, CboConfig, EvalError, Grouping, InitialLaw, Memory, Method, Objective, Rows, Scalar, Sigma,
-    SolveError, StepContext, StopReason, Update, from_fn, solve,
+    Adam, Alpha, BoundHandling, CboConfig, EvalError, Grouping, Hypersurface, InitialLaw, Jumps, Memory, Method,
+    Mirror, Objective, Polarised, Rows, Sampling, Scalar, Sigma, SolveError, Sphere, StepContext, StopReason, Update,
+    from_fn, solve,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,6 +50,7 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         init: InitialLaw::uniform(&[(-3.0, 3.0); 11]),
         ..CboConfig::default()
     };
+    let usual = CboConfig::default();
     let variants = [
         base.clone(),
         CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..base.clone() },
@@ -57,13 +59,36 @@ fn results_are_bit_identical_for_any_number_of_threads() {
         CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(5), ..base.clone() },
         CboConfig { reduction: Some(Default::default()), epoch_steps: Some(3), ..base.clone() },
         CboConfig { diffusion: cbo::Diffusion::Isotropic, bounds: Some(vec![(-3.0, 3.0); 11]), ..base.clone() },
+        CboConfig { truncation: Some(0.5), ..base.clone() },
+        CboConfig { truncation: Some(0.5), diffusion: cbo::Diffusion::Isotropic, ..base.clone() },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
+        CboConfig { method: "hopping:momentum=0.9,rate=0.2,cosine=true".parse().expect("a method"), ..base.clone() },
+        CboConfig {
+            method: "hopping:weights=ranks,start=point,antithetic=false".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
+        CboConfig {
+            method: Method::Memory(Memory { gradient: 0.1, gradient_noise: 0.1, ..Memory::default() }),
+            steps: Some(3),
+            ..base.clone()
+        },
         CboConfig {
             method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }),
             batch: Some(401),
             ..base.clone()
         },
+        CboConfig { steps: Some(2), method: Method::Polarised(Polarised::default()), ..base.clone() },
+        CboConfig { method: Method::Polarised(Polarised::default()), batch: Some(401), ..base.clone() },
+        CboConfig { sigma: usual.sigma, method: Method::Sampling(Sampling { law: true }), ..base.clone() },
+        CboConfig {
+            sigma: usual.sigma,
+            method: Method::Sampling(Sampling::default()),
+            batch: Some(401),
+            ..base.clone()
+        },
     ];
+    let variants = [variants.to_vec(), others(&base, 11)].concat();
     for (i, config) in variants.iter().enumerate() {
         let mut seen: Option<[Vec<u64>; 2]> = None;
         for grouping in [Grouping::Blocks, Grouping::Single, Grouping::Together] {
@@ -78,6 +103,36 @@ fn results_are_bit_identical_for_any_number_of_threads() {
             }
         }
     }
+}
+
+/// The other methods, with batches and reductions where they have them.
+fn others(base: &CboConfig, dim: usize) -> Vec<CboConfig> {
+    let with = |method| CboConfig { method, ..base.clone() };
+    let bounds = Some(vec![(-3.0, 3.0); dim]);
+    let (adam, sphere) = (Method::Adam(Adam::default()), Method::Sphere(Sphere::default()));
+    let stiefel = Method::Hypersurface(Hypersurface::Stiefel { columns: 1 });
+    vec![
+        with(Method::Jumps(Jumps::default())),
+        CboConfig {
+            batch: Some(401),
+            update: Update::Partial,
+            kick: Some(1.0),
+            ..with(Method::Jumps(Jumps::default()))
+        },
+        CboConfig { bounds: bounds.clone(), ..with(adam) },
+        CboConfig { batch: Some(10), reduction: Some(Default::default()), epoch_steps: Some(5), ..with(adam) },
+        CboConfig { bounds, batch: Some(401), update: Update::Partial, ..with(Method::Mirror(Mirror::Box)) },
+        CboConfig {
+            reduction: Some(Default::default()),
+            epoch_steps: Some(3),
+            ..with(Method::Mirror(Mirror::Sparse { threshold: 0.5 }))
+        },
+        with(Method::Mirror(Mirror::Simplex { temperature: 0.5 })),
+        with(Method::Mirror(Mirror::Ball { radius: 2.0, centre: 0.0 })),
+        with(sphere),
+        CboConfig { diffusion: cbo::Diffusion::Isotropic, batch: Some(401), update: Update::Partial, ..with(sphere) },
+        CboConfig { batch: Some(401), ..with(stiefel) },
+    ]
 }
 
 /// Positions after some steps towards a frozen point do not depend on how many particles there are.

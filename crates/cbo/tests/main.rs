@@ -1,5 +1,6 @@
 //! The tests of the engine, one program of them all: `cargo test -p cbo --test all dynamics::` runs one file.
 
+mod adam;
 mod allocations;
 mod auto;
 mod auto_curvature;
@@ -8,11 +9,21 @@ mod auto_noise;
 mod auto_phases;
 mod auto_states;
 mod auto_suite;
+mod constraints;
 mod contract;
 mod dynamics;
+mod hopping;
+mod hypersurface;
+mod jumps;
 mod memory;
 mod midway;
+mod mirror;
 mod noise;
+mod polarised;
+mod sample;
+mod sampling;
 mod simd;
+mod sphere;
 mod state;
 mod stops;
+mod truncated;

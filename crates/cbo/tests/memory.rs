@@ -2,8 +2,8 @@
 
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::{
-    Alpha, CboConfig, ConfigError, Diffusion, EvalError, InitialLaw, Memory, Method, Objective, Rows, Scheme, Sigma,
-    SolveError, StepContext, StepReport, from_fn, solve,
+    Alpha, AskTell, CboConfig, ConfigError, Diffusion, EvalError, InitialLaw, Memory, Method, Objective, Rows, Scheme,
+    Sigma, SolveError, StepContext, StepReport, from_fn, solve,
 };
 use std::ops::ControlFlow;
 
@@ -11,6 +11,32 @@ const SEED: u64 = 11;
 
 fn hilly(x: &[f64]) -> f64 {
     x.iter().map(|x| (x - 0.7).powi(2) + 2.0 * (1.0 - (3.0 * x).cos())).sum()
+}
+
+fn slope(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|x| 2.0 * (x - 0.7) + 6.0 * (3.0 * x).sin()).collect()
+}
+
+/// The same with its gradient.
+struct Hilly {
+    dim: usize,
+}
+
+impl Objective<f64> for Hilly {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn energies(&self, _at: StepContext, rows: Rows<'_, f64>, out: &mut [f64]) -> Result<(), EvalError> {
+        rows.iter().zip(out).for_each(|(row, energy)| *energy = hilly(row));
+        Ok(())
+    }
+    fn has_gradients(&self) -> bool {
+        true
+    }
+    fn gradients(&self, _at: StepContext, rows: Rows<'_, f64>, out: &mut [f64]) -> Result<(), EvalError> {
+        rows.iter().zip(out.chunks_exact_mut(self.dim)).for_each(|(row, out)| out.copy_from_slice(&slope(row)));
+        Ok(())
+    }
 }
 
 /// The method as it is written in the paper, one number after the other.
@@ -41,6 +67,7 @@ impl Plain {
                 normals
             };
             let (xi, zeta) = (normals(Stream::Diffusion), normals(Stream::Memory));
+            let (eta, slope) = (normals(Stream::Gradient), slope(v));
             let drifted: Vec<f64> = (0..dim)
                 .map(|k| v[k] - lambda * dt * (v[k] - centre[k]) - memory.drift * lambda * dt * (v[k] - y[k]))
                 .collect();
@@ -52,8 +79,11 @@ impl Plain {
             let moved: Vec<f64> = (0..dim)
                 .map(|k| drifted[k] + noise * size(centre, k) * xi[k] + memory.noise * noise * size(y, k) * zeta[k])
                 .collect();
-            *v = moved;
-            if memory.beta.is_infinite() {
+            let pushed = |k: usize| (memory.gradient_noise * dt.sqrt() * eta[k] - memory.gradient * dt) * slope[k];
+            *v = (0..dim).map(|k| moved[k] + pushed(k)).collect();
+            if memory.beta == 0.0 {
+                (*y, *value) = (v.clone(), hilly(v));
+            } else if memory.beta.is_infinite() {
                 if hilly(v) < *value {
                     (*y, *value) = (v.clone(), hilly(v));
                 }
@@ -72,7 +102,9 @@ fn the_engine_does_what_a_plain_program_does() {
     let memories = [
         Memory::default(),
         Memory { beta: 3.0, ..Memory::default() },
-        Memory { drift: 0.9, noise: 1.1, beta: 0.5, kappa: Some(4.0), theta: 0.2 },
+        Memory { drift: 0.9, noise: 1.1, beta: 0.5, kappa: Some(4.0), theta: 0.2, ..Memory::default() },
+        Memory { gradient: 0.3, gradient_noise: 0.2, ..Memory::default() },
+        Memory { drift: 0.0, noise: 0.0, beta: 0.0, gradient: 0.5, ..Memory::default() },
     ];
     let (dim, particles, alpha) = (5, 43, 2.5);
     for memory in memories {
@@ -104,13 +136,17 @@ fn the_engine_does_what_a_plain_program_does() {
                     }
                     let centre = plain.consensus(alpha);
                     assert!(step.consensus().iter().zip(&centre).all(|(a, b)| near(*a, *b)), "{:?}", config.method);
-                    let rounds = if memory.beta.is_finite() { 2 * step.step() + 1 } else { step.step() + 1 };
+                    let rounds = if memory.beta.is_finite() && memory.beta > 0.0 {
+                        2 * step.step() + 1
+                    } else {
+                        step.step() + 1
+                    };
                     assert_eq!(step.evaluations(), particles as u64 * rounds);
                     plain.step(step.step(), &centre, step.sigma());
                     seen += 1;
                     ControlFlow::Continue(())
                 };
-                solve(&config, &from_fn(dim, hilly), &mut observer).expect("a run");
+                solve(&config, &Hilly { dim }, &mut observer).expect("a run");
                 assert_eq!(seen, 26);
             }
         }
@@ -209,6 +245,42 @@ fn particles_that_go_astray_do_not_take_their_memory_along() {
     }
 }
 
+/// Two evaluations per coordinate take the place of a gradient.
+#[test]
+fn differences_are_gradients_where_there_are_none() {
+    let memory = Memory { gradient: 0.4, gradient_noise: 0.1, ..Memory::default() };
+    let config = CboConfig {
+        particles: 30,
+        steps: Some(6),
+        sigma: Sigma::Constant(0.5),
+        ..CboConfig::of(Method::Memory(memory))
+    };
+    let given = solve(&config, &Hilly { dim: 3 }, &mut ()).expect("a run");
+    for objective in [from_fn(3, hilly), from_fn(3, hilly).costly()] {
+        let found = solve(&config, &objective, &mut ()).expect("a run");
+        let rows = |run: &cbo::RunReport<f64>| run.ensemble().rows().as_slice().to_vec();
+        assert!(rows(&found).iter().zip(rows(&given)).all(|(a, b)| (a - b).abs() < 1e-7), "{found:?} {given:?}");
+        assert_eq!((given.evaluations(), found.evaluations()), (7 * 30 + 1, 7 * 30 * 7 + 1));
+    }
+    let limited = CboConfig { max_evaluations: Some(500), steps: None, ..config };
+    assert_eq!(solve(&limited, &from_fn(3, hilly), &mut ()).expect("a run").evaluations(), 2 * 30 * 7 + 1);
+}
+
+#[test]
+fn particles_without_memory_are_plain_consensus_based_optimization() {
+    let memory = Memory { drift: 0.0, noise: 0.0, beta: 0.0, ..Memory::default() };
+    for scheme in [Scheme::EulerMaruyama, Scheme::DriftFirst] {
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            let plain = CboConfig { particles: 70, steps: Some(40), scheme, diffusion, ..CboConfig::default() };
+            let method = Method::Memory(memory);
+            let run = |config: &CboConfig| solve(config, &from_fn(4, hilly), &mut ()).expect("a run");
+            let (one, other) = (run(&plain), run(&CboConfig { method, ..plain.clone() }));
+            assert_eq!(one.ensemble().rows().as_slice(), other.ensemble().rows().as_slice());
+            assert_eq!((one.best(), one.evaluations()), (other.best(), other.evaluations()));
+        }
+    }
+}
+
 /// Its energies depend on the data.
 struct Noisy;
 
@@ -238,14 +310,24 @@ fn wrong_settings_are_refused_by_name() {
             "method = memory with drift = -1: drift must be zero or a positive finite number",
         ),
         (Memory { noise: f64::NAN, ..usual }, "memory with noise = NaN"),
-        (Memory { beta: 0.0, ..usual }, "beta must be positive; inf keeps the better point"),
-        (Memory { theta: 0.5, ..usual }, "kappa and theta need a finite beta"),
+        (Memory { beta: -1.0, ..usual }, "beta must be positive; inf keeps the better point"),
+        (Memory { beta: 0.0, ..usual }, "beta = 0 remembers nothing to return to, so drift and noise must be 0"),
+        (Memory { gradient: f64::INFINITY, ..usual }, "gradient must be zero or a positive finite number"),
+        (Memory { theta: 0.5, ..usual }, "kappa and theta need a beta between"),
         (Memory { beta: 1.0, kappa: Some(0.0), ..usual }, "kappa must be a positive finite number"),
         (Memory { beta: 1.0, kappa: Some(20.0), ..usual }, "the memory would overshoot"),
     ];
     for (memory, part) in cases {
         assert!(message(memory).contains(part), "{}", message(memory));
     }
+    let steep = Method::Memory(Memory { gradient: 1.0, ..usual });
+    let config = CboConfig { method: steep, batch: Some(40), ..CboConfig::default() };
+    assert!(config.check(2).expect_err("wrong").to_string().contains("batch = 40: every particle needs its gradient"));
+    let told = AskTell::<f64>::new(CboConfig::of(steep), 2).expect_err("no gradients").to_string();
+    assert!(told.contains("ask and tell is told no gradients"), "{told}");
+    let truncated = CboConfig { truncation: Some(1.0), ..CboConfig::of(Method::Memory(usual)) };
+    let told = truncated.check(2).expect_err("not its setting").to_string();
+    assert!(told.starts_with("truncation = 1: is not a setting of method memory; cbo"), "{told}");
     let config = CboConfig { method: Method::Memory(usual), ..CboConfig::default() };
     let refused = solve(&config, &Noisy, &mut ());
     assert!(matches!(refused, Err(SolveError::Config(ConfigError { field: "method", .. }))), "{refused:?}");

@@ -102,6 +102,7 @@ fn problem(args: &MeanfieldArgs) -> Result<Problem, CliError> {
         condition: args.condition,
     };
     let spec = ProblemSpec::new(&options, &Origins::default())?;
+    spec.refuse_constraints("of which the law knows nothing")?;
     spec.build(args.seed).map_err(|e| CliError::usage(&e))
 }
 

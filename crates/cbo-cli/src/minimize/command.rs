@@ -149,5 +149,5 @@ pub fn task(
         config.freeze = Some(point.clone());
     }
     let plan = config.check(dim).map_err(|e| origins.blame_setting(&e))?;
-    Ok(Task::of_command(spec, plan, options.precision.unwrap_or_default()))
+    Ok(Task::of_command(spec, plan, options))
 }

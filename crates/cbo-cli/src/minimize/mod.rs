@@ -6,6 +6,7 @@ mod limits;
 pub mod outputs;
 mod owner;
 mod resume;
+pub mod sample;
 pub mod target;
 pub mod task;
 mod watch;
@@ -31,10 +32,11 @@ use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
 use clap::Args;
 use command::{CommandOptions, CommandSpec};
+use outputs::Seen;
 pub use resume::resume;
 use resume::state_refused;
+use sample::{SampleOptions, SampleResult};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use task::{Subject, Task};
@@ -58,6 +60,8 @@ Examples:
   cbo minimize rosenbrock --dim 10 --max-evaluations 5000 --explain
   cbo minimize rastrigin --dim 10 --particles 2000 --alpha ess:0.005 --rotate 1 --shift random
   cbo minimize ackley --dim 2 --init 'normal:2;0,1' --plot ackley.svg --animate frames
+  cbo minimize g06                                          # a function that has constraints
+  cbo minimize sphere --dim 5 --constraint 'sum>=1'         # any function under a constraint
   cbo minimize eggholder --particles 1000 --steps 500 --json
   cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
@@ -80,6 +84,9 @@ pub struct MinimizeArgs {
     /// A program instead of a function.
     #[command(flatten)]
     pub program: CommandOptions,
+    /// Draws from a law.
+    #[command(flatten)]
+    pub sample: SampleOptions,
     /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
     /// checkpoints from which `cbo resume FOLDER` continues
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
@@ -117,6 +124,7 @@ pub struct MinimizeArgs {
 impl MinimizeArgs {
     /// Settles what follows from other settings: the method, and points for all workers. Returns what the user should be told.
     fn settle(&mut self, origins: &Origins) -> Result<Option<String>, CliError> {
+        sample::settle(self, origins)?;
         let certify = self.certify.unwrap_or(false).then_some("certify");
         let note = self.run.settle_method(certify, origins)?;
         let batch = self.run.batch.and_then(|Switch(batch)| batch).unwrap_or(1);
@@ -158,7 +166,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     };
     if let Some(folder) = &folder {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
-        write_settings(folder, &task, args.certificate_folder().is_some())?;
+        write_settings(folder, &task, args)?;
     }
     go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
 }
@@ -171,12 +179,13 @@ pub fn interval(seconds: Option<f64>) -> Result<Duration, String> {
 }
 
 /// Writes what repeats the run.
-fn write_settings(folder: &Folder, task: &Task, certify: bool) -> Result<(), CliError> {
+fn write_settings(folder: &Folder, task: &Task, args: &MinimizeArgs) -> Result<(), CliError> {
     if let Some(points) = task.points() {
         folder.write(POINTS, points.as_bytes()).map_err(refused)?;
     }
     let mut entries = task.entries();
-    entries.extend(certify.then(|| ("certify", "true".to_string())));
+    entries.extend(args.sample.draws.map(|count| ("draws", count.to_string())));
+    entries.extend(args.certificate_folder().map(|_| ("certify", "true".to_string())));
     folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
 }
 
@@ -218,7 +227,7 @@ where
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
         // Not before: a run that is refused, perhaps because of its store, keeps the limits that it had.
-        write_settings(keeper.folder(), task, false)?;
+        write_settings(keeper.folder(), task, args)?;
     }
     let drawn = args.plot.is_some() || args.out.is_some();
     let history = (drawn || args.history.is_some()).then(|| {
@@ -234,16 +243,19 @@ where
     if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
+    let objective = target.objective::<T>();
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            cbo::resume::<T>(&task.plan, &target, &mut watch, &from.state).map_err(|e| match e {
+            cbo::resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })
         }
-        None => cbo::solve::<T>(&task.plan, &target, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
+        None => {
+            cbo::solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
+        }
     };
     drop(watch.progress.take());
     // A store that was taken away may have gone with its folder.
@@ -269,6 +281,15 @@ where
     }
     let mut certified = None;
     let mut summary = Summary::new(&target, config, task.precision, &report, interrupt::requested());
+    let drawn = match sample::draws(config.method) && summary.stop != "interrupt" {
+        true => {
+            Some(sample::draw(args, task, &target, &report).map_err(|e| refusal(&e, &target, args.out.as_deref()))?)
+        }
+        false => None,
+    };
+    if let Some(drawn) = &drawn {
+        summary.add(SampleResult::new(drawn), drawn);
+    }
     if let (Some(certificate), Some(folder), Some(problem)) =
         (&mut watch.certificate, args.certificate_folder(), target.function())
     {
@@ -280,17 +301,21 @@ where
     summary.explanation = explanation;
     // Before the files: whatever goes wrong with them, the result is told.
     let printed = print(&if options.json() { json(&summary) } else { summary.lines() });
+    if let (Some(warning), false) = (summary.sample.as_ref().and_then(SampleResult::warning), options.quiet()) {
+        eprintln_quietly(&format!("warning: {warning}"));
+    }
     summary.explanation = None;
     // A folder that is no longer ours is not written to; all other files are.
-    let gone = watch.checkpoints.as_ref().and_then(Checkpoints::gone);
-    let elsewhere = gone.as_ref().map(|_| MinimizeArgs { out: None, ..args.clone() });
-    let args = elsewhere.as_ref().unwrap_or(args);
-    let certified = certified.filter(|_| gone.is_none()).map_or(Ok(()), |(certificate, problem, folder)| {
-        certify::write(certificate, problem, folder, args.out.is_some())
-    });
+    let folder = watch.checkpoints.as_ref().map(Checkpoints::folder);
+    let ours = folder.filter(|folder| folder.check().is_ok());
+    let certified = certified.filter(|_| folder.is_none() || ours.is_some());
+    let certified =
+        certified.map_or(Ok(()), |(certificate, problem, place)| certify::write(certificate, problem, place, ours));
     let records = watch.history.as_ref().map_or(&[][..], History::records);
-    let written = certified.and(outputs::write(args, task, &target, &summary, &report, records, watch.film));
-    if let Some(gone) = gone {
+    let seen = Seen { records, film: watch.film };
+    let written = outputs::write_samples(args, drawn.as_ref(), ours);
+    let written = certified.and(written).and(outputs::write(args, task, &target, &summary, &report, seen, ours));
+    if let Some(gone) = folder.and_then(|folder| folder.check().err()) {
         return Err(CliError::failed(&gone));
     }
     let fault = watch.checkpoints.and_then(|checkpoints| checkpoints.fault);
@@ -306,7 +331,7 @@ fn target(
     progress: Option<&Progress>,
 ) -> Result<Target, CliError> {
     match &task.subject {
-        Subject::Function(_, problem) => Ok(Target::Function(Arc::clone(problem))),
+        Subject::Function(_, problem) => Ok(Target::of_function(problem, &task.constraints)),
         Subject::Command(spec) => {
             let store = folder.map(|folder| open(folder, spec)).transpose()?;
             let mut evaluations =
@@ -316,7 +341,7 @@ fn target(
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));
             }
             interrupt::tell(folder.is_some());
-            Ok(Target::program(spec, evaluations))
+            Ok(Target::of_program(spec, evaluations, &task.constraints))
         }
     }
 }

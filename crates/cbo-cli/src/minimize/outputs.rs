@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use super::task::{Subject, Task};
-use super::{MinimizeArgs, history};
+use super::{MinimizeArgs, history, sample};
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
 use crate::files::uses::Uses;
@@ -13,9 +13,9 @@ use crate::plot::{self, Format};
 use crate::result::Summary;
 use crate::values::{BoundsSpec, InitSpec};
 use crate::{certify, files, mnist};
-use cbo::{Record, RunReport, Scalar};
+use cbo::{Record, RunReport, Sample, Scalar};
 use cbo_problems::Problem;
-use cbo_runs::folder::{self, FolderError};
+use cbo_runs::folder::{self, Folder, FolderError};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -28,6 +28,10 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
     }
     if let Some(path) = &args.history {
         uses.output("history", path)?;
+    }
+    sample::check(args, task, origins)?;
+    if let Some(path) = &args.sample.samples {
+        uses.output("samples", path)?;
     }
     let is_program = matches!(task.subject, Subject::Command(_));
     if let Some(folder) = &args.animate {
@@ -43,6 +47,10 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
         check_frames(args, origins)?;
     }
     match (args.certificate_folder(), &args.out) {
+        (Some(_), _) if task.is_constrained() => {
+            let remedy = "the paper says nothing about constraints; leave one of them out";
+            Err(origins.blame("certify", &format!("certify = true: {remedy}")))
+        }
         (Some(_), _) if is_program => {
             let remedy = "a certificate needs a known minimiser, which a program does not have; leave it out";
             Err(origins.blame("certify", &format!("certify = true: {remedy}")))
@@ -87,9 +95,27 @@ fn check_frames(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> 
     names.iter().try_for_each(|name| files::check_file(&folder.join(name)))
 }
 
+/// The draws of a run that has some.
+const SAMPLES: &str = "samples.csv";
+
+/// Writes the draws where they are asked for; before the result, which a folder gets last.
+pub fn write_samples<T: Scalar>(
+    args: &MinimizeArgs,
+    drawn: Option<&Sample<T>>,
+    folder: Option<&Folder>,
+) -> Result<(), CliError> {
+    let Some(drawn) = drawn else { return Ok(()) };
+    let one = args.sample.samples.as_deref().map_or(Ok(()), |path| {
+        let format = sample::Format::of(path).map_err(CliError::Usage)?;
+        files::write_whole(path, &format.bytes(drawn))
+    });
+    let two = folder.map_or(Ok(()), |folder| files::write_own(folder, SAMPLES, &sample::Format::Csv.bytes(drawn)));
+    one.and(two)
+}
+
 /// Whether a run folder has a file of this name.
 pub fn is_of_a_run(name: &str) -> bool {
-    let written = ["result.json", "history.csv", "energy.svg", "energy.png"];
+    let written = ["result.json", "history.csv", "energy.svg", "energy.png", SAMPLES];
     let is_certificate = certify::files(Path::new("")).iter().any(|file| file == Path::new(name));
     written.contains(&name) || is_certificate || mnist::report::FILES.contains(&name) || folder::is_own(name)
 }
@@ -103,15 +129,23 @@ fn frame_name(index: usize) -> String {
     format!("frame-{index:04}.png")
 }
 
-/// Writes everything that is asked for.
+/// What was seen of a run on its way.
+pub struct Seen<'a> {
+    /// Its history.
+    pub records: &'a [Record],
+    /// Its film, if there is one.
+    pub film: Option<Film>,
+}
+
+/// Writes everything that is asked for; what belongs in the run folder, to `folder`.
 pub fn write<T: Scalar>(
     args: &MinimizeArgs,
     task: &Task,
     target: &Target,
     summary: &Summary,
     report: &RunReport<T>,
-    records: &[Record],
-    film: Option<Film>,
+    Seen { records, film }: Seen<'_>,
+    folder: Option<&Folder>,
 ) -> Result<(), CliError> {
     let pictures = Pictures::new(task, target, report, records, film);
     let history = || history::to_csv(records).into_bytes();
@@ -125,12 +159,12 @@ pub fn write<T: Scalar>(
         (Some(folder), Some((problem, landscape))) => write_frames(folder, &pictures, problem, landscape),
         _ => Ok(()),
     };
-    let four = args.out.as_deref().map_or(Ok(()), |folder| {
-        files::write_own(&folder.join("history.csv"), &history())?;
-        files::write_own(&folder.join("energy.svg"), &pictures.overview(Format::Svg)?)?;
-        files::write_own(&folder.join("energy.png"), &pictures.overview(Format::Png)?)?;
+    let four = folder.map_or(Ok(()), |folder| {
+        files::write_own(folder, "history.csv", &history())?;
+        files::write_own(folder, "energy.svg", &pictures.overview(Format::Svg)?)?;
+        files::write_own(folder, "energy.png", &pictures.overview(Format::Png)?)?;
         // Last, so that a folder with a result has everything.
-        files::write_own(&folder.join("result.json"), json(summary).as_bytes())
+        files::write_own(folder, "result.json", json(summary).as_bytes())
     });
     one.and(two).and(three).and(four)
 }

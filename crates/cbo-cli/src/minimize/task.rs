@@ -4,12 +4,13 @@ use super::MinimizeArgs;
 use super::command::{self, CommandSpec};
 use crate::config_file::Origins;
 use crate::error::CliError;
+use crate::options::RunOptions;
 use crate::setup::{ProblemSpec, Setup};
 use crate::stability;
 use crate::values::Precision;
 use crate::{settings, text};
 use cbo::{CboConfig, InitialLaw, Method, Plan};
-use cbo_problems::Problem;
+use cbo_problems::{Constraint, Problem};
 use cbo_runs::folder::POINTS as POINTS_FILE;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,8 @@ pub struct Task {
     pub plan: Plan,
     /// In which precision.
     pub precision: Precision,
+    /// Under which constraints, besides those of the function.
+    pub constraints: Vec<Constraint>,
 }
 
 impl Task {
@@ -73,13 +76,14 @@ impl Task {
         if let Some(flag) = command::given(&args.program) {
             return Err(origins.blame(flag, &format!("{flag}: this belongs to a program; give one with --command")));
         }
-        let Setup { problem, built, plan, precision, .. } = Setup::new(&args.run, origins)?;
-        Ok(Self { subject: Subject::Function(problem, built), plan, precision })
+        let Setup { problem, built, plan, precision, constraints, .. } = Setup::new(&args.run, origins)?;
+        Ok(Self { subject: Subject::Function(problem, built), plan, precision, constraints })
     }
 
     /// The task of a run on a program.
-    pub fn of_command(spec: CommandSpec, plan: Plan, precision: Precision) -> Self {
-        Self { subject: Subject::Command(spec), plan, precision }
+    pub fn of_command(spec: CommandSpec, plan: Plan, options: &RunOptions) -> Self {
+        let (precision, constraints) = (options.precision.unwrap_or_default(), options.constraints());
+        Self { subject: Subject::Command(spec), plan, precision, constraints }
     }
 
     /// How.
@@ -98,9 +102,21 @@ impl Task {
             Subject::Function(spec, _) => settings::of_problem(spec),
             Subject::Command(spec) => spec.entries(),
         };
+        if !self.constraints.is_empty() {
+            entries.push(("constraint", text::constraints(&self.constraints)));
+        }
         entries.extend(settings::of_config(self.config(), POINTS_FILE));
         entries.push(("precision", self.precision.name().into()));
         entries
+    }
+
+    /// Whether points have to meet constraints.
+    pub fn is_constrained(&self) -> bool {
+        let own = match &self.subject {
+            Subject::Function(_, problem) => !problem.constraint_texts().is_empty(),
+            Subject::Command(_) => false,
+        };
+        own || !self.constraints.is_empty()
     }
 
     /// What the user should know before the run.

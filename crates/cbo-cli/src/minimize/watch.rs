@@ -10,7 +10,7 @@ use crate::{film, interrupt};
 use cbo::{History, Observer, RunReport, Scalar, SolveError, StepReport, StopReason};
 use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
-use cbo_runs::folder::FolderError;
+use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -85,14 +85,19 @@ impl Checkpoints {
         }
     }
 
+    /// The run folder.
+    pub fn folder(&self) -> &Folder {
+        self.keeper.folder()
+    }
+
     /// Why the folder of the run is no longer ours, if it is not.
     pub fn gone(&self) -> Option<FolderError> {
-        self.keeper.folder().check().err()
+        self.folder().check().err()
     }
 
     /// Writes a line to the log of the run.
     pub fn log(&self, line: &str) {
-        self.keeper.folder().log(line);
+        self.folder().log(line);
     }
 }
 
@@ -108,6 +113,7 @@ impl<T: Scalar> Watch<'_, T> {
             evaluations: step.evaluations(),
             failed_evaluations: step.failed_evaluations(),
             best: Some(step.best().value).filter(|value| value.is_finite()),
+            violation: Some(step.best().violation).filter(|violation| *violation > 0.0 && violation.is_finite()),
             x,
             seconds: step.seconds(),
             stop: stop.map(String::from),

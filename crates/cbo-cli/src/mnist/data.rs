@@ -18,6 +18,11 @@ pub enum DatasetName {
 }
 
 impl DatasetName {
+    /// What is asked for, by its name or by the short flag for clothes.
+    pub fn chosen(self, fashion: bool) -> Self {
+        if fashion { Self::Fashion } else { self }
+    }
+
     /// As the flag has it; also the name of its folder in the cache.
     pub fn name(self) -> &'static str {
         match self {

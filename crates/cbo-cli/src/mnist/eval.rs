@@ -34,6 +34,9 @@ pub struct EvalArgs {
     /// Which of the fetched data sets to use
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]
     pub dataset: DatasetName,
+    /// Short for --dataset fashion
+    #[arg(long, conflicts_with = "dataset")]
+    pub fashion: bool,
     /// One JSON object on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -66,7 +69,8 @@ pub fn run(args: &EvalArgs) -> Result<(), CliError> {
         let why = format!("takes {input} to {classes} classes; digits are 1@28x28 in {CLASSES}");
         return Err(CliError::Usage(format!("the network of {name} {why}")));
     }
-    let data = data::load(args.data.as_deref(), args.dataset)?;
+    let dataset = args.dataset.chosen(args.fashion);
+    let data = data::load(args.data.as_deref(), dataset)?;
     if let (Some(note), false) = (data.source.note(), args.quiet) {
         eprintln_quietly(&format!("note: {note}"));
     }
@@ -86,7 +90,7 @@ pub fn run(args: &EvalArgs) -> Result<(), CliError> {
     let evaluation = Evaluation {
         network: network_name(&model.network),
         parameters: model.network.parameters(),
-        data: data_text(args.dataset, &data),
+        data: data_text(dataset, &data),
         images: outcome.count,
         loss: Number(outcome.loss),
         test_accuracy: outcome.accuracy(),

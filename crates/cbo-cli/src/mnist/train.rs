@@ -1,6 +1,7 @@
 //! `cbo mnist train`: a network trained by a swarm of particles, no gradient anywhere.
 
-use super::data::{self, Data, DatasetName};
+use super::args::TrainArgs;
+use super::data::{self, Data};
 use super::report::{self, Report};
 use super::settings::{self, IMAGES};
 use super::watch::{Checkpoints, Watch, saved};
@@ -10,161 +11,16 @@ use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
 use crate::settings::to_toml;
-use crate::values::{self, Budget, InitSpec, Switch};
-use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, SolveError, StateError, Update};
-use cbo_lab::training::{Preset, Settings, Trained, Training, TrainingError};
+use crate::values::Budget;
+use cbo::{SolveError, StateError};
+use cbo_lab::training::{Settings, Trained, Training, TrainingError};
 use cbo_problems::nn::{BatchSizeError, Network, Shape};
 use cbo_runs::checkpoint::{Checkpoint, Summary};
 use cbo_runs::folder::{CONFIG, Folder, FolderError};
-use clap::Args;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::settings::described;
-
-const EXAMPLES: &str = "\
-Examples:
-  cbo mnist train                                       # LeNet-1 on the images at hand, a few seconds on the built-in ones
-  cbo mnist fetch && cbo mnist train --network lenet1 --epochs 30 --out lenet1
-  cbo mnist train --network shallow --epochs 40 --out shallow
-  cbo mnist train --preset best --out best              # more particles, fewer epochs
-  cbo mnist train --network 'conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn' --json
-  cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
-
-A network is a list of layers: dense OUTPUTS, conv MAPSxKERNEL [shared], relu, pool SIZE, bn.
-Ctrl-C ends the training and reports the network as it is; cbo resume continues a run that has a folder.";
-
-const SIGMA: &str = "Diffusion: a number, geometric:START,FACTOR[,CAP][,step|epoch] or log:START[,step|epoch] [default: \
-                     log:0.6324555320336759,epoch]";
-
-const ALPHA: &str = "Weight parameter: a number, inf, ess:ETA, geometric:START,FACTOR[,CAP][,step|epoch] or \
-                     log:START[,step|epoch] [default: geometric:50,2,epoch, with preset best ess:0.3]";
-
-/// Arguments of `cbo mnist train`. What is not given comes from the preset.
-#[derive(Args, Clone, Debug, Default)]
-#[command(after_help = EXAMPLES)]
-pub struct TrainArgs {
-    /// A TOML file with the same keys as the flags; flags override it
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The network: shallow (7850 parameters), lenet1 (2112) or a list of layers
-    #[arg(long, value_name = "NETWORK", default_value = "lenet1")]
-    pub network: String,
-    /// The settings that hold unless a flag says otherwise
-    #[arg(long, value_name = "PRESET", value_enum, default_value_t)]
-    pub preset: PresetName,
-    /// Passes through the training images [default: 30, with preset best 12]
-    #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
-    pub epochs: Option<u64>,
-
-    /// A folder with the four IDX files, plain or gzip; `fetched` or `built-in` for one of these alone [default: what cbo
-    /// mnist fetch got, else the built-in subset]
-    #[arg(long, value_name = "DIR", help_heading = "Data")]
-    pub data: Option<PathBuf>,
-    /// Which of the fetched data sets to use
-    #[arg(long, value_name = "NAME", value_enum, default_value_t, help_heading = "Data")]
-    pub dataset: DatasetName,
-    /// Images in a data batch, a divisor of their number [default: 60, with preset
-    /// best 300, or the largest divisor below]
-    #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Data")]
-    pub batch_data: Option<usize>,
-    /// Takes the images in a new random order each epoch [default: in the order of the file]
-    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          hide_possible_values = true, help_heading = "Data")]
-    pub shuffle: Option<bool>,
-
-    /// Number of particles N [default: 100, with preset best 400]
-    #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
-    pub particles: Option<usize>,
-    /// Particles evaluated in a step, a divisor of N; `off` for all [default: 10]
-    #[arg(long, value_name = "N", value_parser = values::size_or_off, help_heading = "Dynamics")]
-    pub batch_particles: Option<Switch<usize>>,
-    /// Which particles move in a step: full (all) or partial (those evaluated) [default: full]
-    #[arg(long, value_name = "WHICH", value_parser = values::update, help_heading = "Dynamics")]
-    pub update: Option<Update>,
-    /// Drift towards the consensus point [default: 1]
-    #[arg(long, value_name = "LAMBDA", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
-    pub lambda: Option<f64>,
-    /// Diffusion over time
-    #[arg(long, value_name = "SIGMA", value_parser = values::sigma, allow_hyphen_values = true, help = SIGMA, help_heading = "Dynamics")]
-    pub sigma: Option<Sigma>,
-    /// Weight parameter over time
-    #[arg(long, value_name = "ALPHA", value_parser = values::alpha, allow_hyphen_values = true, help = ALPHA, help_heading = "Dynamics")]
-    pub alpha: Option<Alpha>,
-    /// Time step [default: 0.1]
-    #[arg(long, value_name = "DT", value_parser = values::number, allow_hyphen_values = true, help_heading = "Dynamics")]
-    pub dt: Option<f64>,
-    /// Kind of noise: anisotropic or isotropic [default: anisotropic]
-    #[arg(long, value_name = "KIND", value_parser = values::diffusion, help_heading = "Dynamics")]
-    pub diffusion: Option<Diffusion>,
-    /// Time discretisation: euler-maruyama or drift-first [default: euler-maruyama]
-    #[arg(long, value_name = "SCHEME", value_parser = values::scheme, help_heading = "Dynamics")]
-    pub scheme: Option<Scheme>,
-    /// Where particles start: normal:MEAN,VARIANCE or uniform:LOW,HIGH [default: normal:0,1]
-    #[arg(long, value_name = "LAW", value_parser = values::init, allow_hyphen_values = true, help_heading = "Dynamics")]
-    pub init: Option<InitSpec>,
-    /// Kicks the swarm by plain noise when the consensus point moved less than this; `off` for never [default: 1e-5,
-    /// with preset best 5e-3]
-    #[arg(long, value_name = "TOLERANCE|off", value_parser = values::number_or_off, allow_hyphen_values = true, help_heading = "Dynamics")]
-    pub kick: Option<Switch<f64>>,
-    /// Shrinks the swarm with its variance, once an epoch: on, off or STRENGTH,LEAST [default: off]
-    #[arg(long, value_name = "HOW", value_parser = values::reduction, help_heading = "Dynamics")]
-    pub reduction: Option<Switch<Reduction>>,
-
-    /// Seed of everything random
-    #[arg(long, value_name = "SEED", value_parser = values::count, default_value_t = 0, help_heading = "Computation")]
-    pub seed: u64,
-    /// Threads; 0 for one per core. Results do not depend on it
-    #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
-    pub threads: usize,
-
-    /// Writes the model, the curve, the result and pictures to this folder, and during the run what cbo resume needs
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-    /// Seconds between two checkpoints; 0 for every step
-    #[arg(long, value_name = "SECONDS", value_parser = values::number, allow_hyphen_values = true, default_value_t = 30.0,
-          help_heading = "Output")]
-    pub checkpoint_every: f64,
-    /// Replaces the run in the folder of --out, which is set aside
-    #[arg(long, help_heading = "Output")]
-    pub force: bool,
-    /// One JSON object on stdout, and nothing else there
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// No progress bar, no notes
-    #[arg(long, help_heading = "Output")]
-    pub quiet: bool,
-}
-
-/// Settings with a name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum PresetName {
-    /// The paper's.
-    #[default]
-    Paper,
-    /// The fewest epochs to a good LeNet-1.
-    Best,
-}
-
-impl PresetName {
-    /// As the flag has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Best => "best",
-        }
-    }
-
-    /// The settings for a network.
-    pub fn settings(self, network: Network) -> Settings {
-        let preset = match self {
-            Self::Paper => Preset::Paper,
-            Self::Best => Preset::Best,
-        };
-        preset.settings(network)
-    }
-}
 
 /// What a run needs to begin or to continue.
 struct Task {
@@ -176,8 +32,9 @@ struct Task {
 }
 
 impl Task {
-    fn new(args: TrainArgs) -> Result<Self, CliError> {
-        let network = Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::usage(&e))?;
+    fn new(mut args: TrainArgs) -> Result<Self, CliError> {
+        args.dataset = args.dataset.chosen(args.fashion);
+        let network = network(&args)?;
         let every = Duration::try_from_secs_f64(args.checkpoint_every).map_err(|_| {
             CliError::setting("checkpoint-every", args.checkpoint_every, "must be a number of seconds, 0 or more")
         })?;
@@ -229,9 +86,9 @@ impl Task {
         let kept = checkpoints.as_mut().map_or(Ok(()), Checkpoints::finish);
         // A folder that is no longer ours is not written to.
         let folder = checkpoints.as_ref().map(Checkpoints::folder).filter(|folder| folder.check().is_ok());
-        let folder = folder.map(Folder::path);
         let written = folder.map_or(Ok(()), |folder| report.write(folder));
-        print(&if self.args.json { report.json() } else { report.text(folder.filter(|_| written.is_ok())) })?;
+        let place = folder.filter(|_| written.is_ok()).map(Folder::path);
+        print(&if self.args.json { report.json() } else { report.text(place) })?;
         kept.map_err(|error| match error {
             FolderError::Gone { .. } | FolderError::Unlocked(_) => CliError::failed(&error),
             error => CliError::Failed(format!("the last checkpoint is missing: {}", told(&error))),
@@ -280,9 +137,10 @@ pub fn begin_again(given: &ResumeArgs, folder: Folder, from: Option<Checkpoint>)
     let training = task.training()?;
     if from.is_none() {
         folder.set_checkpoints_aside().map_err(unusable)?;
-        // With the epochs that it had: more of them, if this is killed before its first step is done, must not count twice.
+        // With the length that it had: more of it, if this is killed before its first step is done, must not count twice.
         let mut summary = task.summary();
-        summary.settings.insert("epochs".into(), epochs(&written_args(&folder)?).to_string());
+        let Length { unit, count } = length(&written_args(&folder)?)?;
+        summary.settings.insert(unit.into(), count.to_string());
         folder.save(&Checkpoint { summary, ..Checkpoint::default() }).map_err(unusable)?;
     }
     rewrite(given, &task, &folder)?;
@@ -291,7 +149,7 @@ pub fn begin_again(given: &ResumeArgs, folder: Folder, from: Option<Checkpoint>)
 
 /// Keeps what was given to `cbo resume` for the next time.
 fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliError> {
-    if given.epochs.is_none() && given.threads.is_none() && given.checkpoint_every.is_none() {
+    if given.epochs.is_none() && given.steps.is_none() && given.threads.is_none() && given.checkpoint_every.is_none() {
         return Ok(());
     }
     folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)
@@ -306,10 +164,13 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
     if !given.force {
         settings::check_same(&folder.file(CONFIG), &from.summary, &summary)?;
     }
-    let (done, epoch) = (from.summary.step, training.epoch_steps());
-    if task.settings.epochs.saturating_mul(epoch) < done {
-        let remedy = format!("the run is past that; give at least {}", done.div_ceil(epoch));
-        return Err(CliError::setting("epochs", task.settings.epochs, remedy));
+    let done = from.summary.step;
+    if training.steps() < done {
+        let (flag, given, least) = match task.settings.iterations {
+            Some(iterations) => ("steps", iterations, done),
+            None => ("epochs", task.settings.epochs, done.div_ceil(training.epoch_steps())),
+        };
+        return Err(CliError::setting(flag, given, format!("the run is past that; give at least {least}")));
     }
     let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
     rewrite(given, &task, &folder)?;
@@ -329,8 +190,14 @@ fn damaged(why: &str) -> CliError {
 
 /// The arguments of the run in a folder, with what was given to `cbo resume` over them.
 fn resumed_args(given: &ResumeArgs, folder: &Folder, from: Option<&Checkpoint>) -> Result<TrainArgs, CliError> {
+    let mut args = written_args(folder)?;
+    let Length { unit, count } = length(&args)?;
+    let (flag, wanted, other) = match unit {
+        ITERATIONS => ("steps", given.steps, ("epochs", given.epochs.is_some())),
+        _ => ("epochs", given.epochs, ("steps", given.steps.is_some())),
+    };
     let others = [
-        ("steps", given.steps.is_some()),
+        other,
         ("max-evaluations", given.max_evaluations.is_some()),
         ("time", given.time.is_some()),
         ("max-seconds", given.max_seconds.is_some()),
@@ -339,23 +206,24 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder, from: Option<&Checkpoint>) 
         ("retries", given.retries.is_some()),
         ("retry-failed", given.retry_failed),
     ];
-    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
-        let remedy = format!("--{flag} is not for training runs, and {} holds one", folder.path().display());
-        return Err(CliError::Usage(format!("{remedy}; use --epochs")));
+    if let Some((wrong, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        let kind = if *wrong == "epochs" { "runs of so many iterations" } else { "training runs" };
+        let remedy = format!("--{wrong} is not for {kind}, and {} holds one", folder.path().display());
+        return Err(CliError::Usage(format!("{remedy}; use --{flag}")));
     }
-    let mut args = written_args(folder)?;
     args.threads = given.threads.unwrap_or(args.threads);
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
-    args.epochs = match (given.epochs, args.epochs) {
-        (None, before) => before,
-        (Some(Budget::Limit(epochs)), _) => Some(epochs),
-        (Some(Budget::More(more)), _) => {
-            // Those in the file may be of a resume that was killed before it got anywhere: they must not count twice.
-            let before = from.and_then(|from| from.summary.settings.get("epochs")?.parse::<u64>().ok());
-            let after = before.unwrap_or_else(|| epochs(&args)).checked_add(more);
-            Some(after.ok_or_else(|| CliError::setting("epochs", format!("+{more}"), "is too many"))?)
+    let count = match wanted {
+        None => count,
+        Some(Budget::Limit(limit)) => limit,
+        Some(Budget::More(more)) => {
+            // The length in the file may be of a resume that was killed before it got anywhere: it must not count twice.
+            let before = from.and_then(|from| from.summary.settings.get(unit)?.parse::<u64>().ok());
+            let after = before.unwrap_or(count).checked_add(more);
+            after.ok_or_else(|| CliError::setting(flag, format!("+{more}"), "is too many"))?
         }
     };
+    *(if unit == ITERATIONS { &mut args.iterations } else { &mut args.epochs }) = Some(count);
     (args.json, args.quiet) = (given.json, given.quiet);
     Ok(args)
 }
@@ -372,9 +240,30 @@ fn written_args(folder: &Folder) -> Result<TrainArgs, CliError> {
     Ok(*args)
 }
 
-/// The epochs that are asked for.
-fn epochs(args: &TrainArgs) -> u64 {
-    args.epochs.unwrap_or_else(|| args.preset.settings(Network::shallow()).epochs)
+/// How long a run is, and in what that is counted: the name of the setting.
+struct Length {
+    unit: &'static str,
+    count: u64,
+}
+
+const ITERATIONS: &str = "iterations";
+
+/// The length that is asked for.
+fn length(args: &TrainArgs) -> Result<Length, CliError> {
+    let epochs = |count: u64| Length { unit: "epochs", count };
+    let iterations = |count: u64| Length { unit: ITERATIONS, count };
+    if let Some(count) = args.iterations {
+        return Ok(iterations(count));
+    }
+    if let Some(count) = args.epochs {
+        return Ok(epochs(count));
+    }
+    let usual = settings::usual(args, network(args)?)?;
+    Ok(usual.iterations.map_or_else(|| epochs(usual.epochs), iterations))
+}
+
+fn network(args: &TrainArgs) -> Result<Network, CliError> {
+    Network::parse(&args.network, Shape::DIGIT).map_err(|e| CliError::usage(&e))
 }
 
 /// A run that could not be made, in the words of the flags.

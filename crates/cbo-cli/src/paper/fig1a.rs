@@ -1,9 +1,9 @@
 //! Figure 1a: the Rastrigin function in one coordinate.
 
-use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::{json, short};
 use crate::plot;
+use crate::sheet::{Sheet, Table, pictures};
 use cbo_lab::figures::fig1a::{self, Minimum, Parameters};
 use serde::Serialize;
 

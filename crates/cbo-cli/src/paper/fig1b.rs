@@ -1,9 +1,9 @@
 //! Figure 1b: the decay of V for isotropic and anisotropic noise.
 
-use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::{grouped, json};
 use crate::plot;
+use crate::sheet::{Sheet, Table, pictures};
 use cbo::Scheme;
 use cbo_lab::figures::fig1b::{self, Curve, Expected, Parameters};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! Figure 2: the sets of the mass bound's proof, and its claims checked on a fine grid.
 
-use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::{json, short};
 use crate::plot;
+use crate::sheet::{Sheet, Table, pictures};
 use cbo_lab::figures::fig2::{self, Check, Figure, Parameters};
 use cbo_lab::theory::mass::Ball;
 use serde::Serialize;

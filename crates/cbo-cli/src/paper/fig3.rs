@@ -1,9 +1,9 @@
 //! Figure 3: the two networks, with their layers and parameters.
 
-use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::json;
 use crate::plot;
+use crate::sheet::{Sheet, Table, pictures};
 use cbo_lab::figures::fig3::{self, Architecture};
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! Figure 4: training curves of the two networks, drawn from finished runs of `cbo mnist train`.
 
 use super::runs::Finished;
-use super::{Sheet, Table, pictures};
 use crate::error::CliError;
 use crate::numbers::{Number, json};
 use crate::plot::training::{self, Series};
+use crate::sheet::{Sheet, Table, pictures};
 use cbo_lab::figures::fig4::{self, Check, Status};
 use serde::Serialize;
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
 //! The page that shows all figures: one file beside the pictures, readable without a network.
 
-use super::{Sheet, Table};
+use crate::sheet::{Sheet, Table};
 
 const HEAD: &str = "<!DOCTYPE html>
 <html lang=\"en\">

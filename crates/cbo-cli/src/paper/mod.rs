@@ -9,7 +9,8 @@ mod html;
 mod runs;
 
 use crate::error::{CliError, print};
-use crate::plot::{Format, training};
+use crate::plot::training;
+use crate::sheet::{self, Sheet};
 use crate::{files, interrupt, progress, values};
 use cbo::Scheme;
 use cbo_lab::figures::FigureError;
@@ -78,50 +79,6 @@ enum Choice {
     All,
 }
 
-/// A finished figure.
-struct Sheet {
-    /// The name of its files.
-    name: &'static str,
-    title: &'static str,
-    /// Parameters, in a sentence.
-    about: String,
-    /// Measured beside expected.
-    table: Table,
-    /// What the comparison says, in a sentence.
-    verdict: String,
-    /// Whether measured and expected agree.
-    agrees: bool,
-    svg: Vec<u8>,
-    png: Vec<u8>,
-    csv: String,
-    json: String,
-}
-
-/// Numbers for people.
-struct Table {
-    head: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// The table in aligned columns.
-    fn text(&self) -> String {
-        let head: Vec<String> = self.head.iter().map(|h| h.to_string()).collect();
-        let all: Vec<&Vec<String>> = std::iter::once(&head).chain(&self.rows).collect();
-        let width = |k: usize| all.iter().map(|row| row[k].chars().count()).max().unwrap_or(0);
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().enumerate().map(|(k, cell)| format!("{cell:>width$}", width = width(k)));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
-        };
-        all.iter().map(|row| line(row)).collect()
-    }
-}
-
-/// Both files of a picture.
-fn pictures(draw: impl Fn(Format) -> Result<Vec<u8>, CliError>) -> Result<(Vec<u8>, Vec<u8>), CliError> {
-    Ok((draw(Format::Svg)?, draw(Format::Png)?))
-}
-
 impl From<FigureError> for CliError {
     fn from(error: FigureError) -> Self {
         match error {
@@ -149,9 +106,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     let names: Vec<&str> = all.iter().filter(|(choice, _)| wanted(*choice)).map(|(_, name)| *name).collect();
     files::check_folder(&args.out, "a folder of figures", |_| true)?;
     for name in &names {
-        for ending in ["svg", "png", "csv", "json"] {
-            files::check_file(&args.out.join(format!("{name}.{ending}")))?;
-        }
+        sheet::check(&args.out, name)?;
     }
     if args.figure == Choice::All {
         files::check_file(&args.out.join(PAGE))?;
@@ -160,7 +115,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     let mut failure = None;
     for (choice, _) in all.into_iter().filter(|(choice, _)| wanted(*choice)) {
         // Each is written when it is done: whatever happens to the next one, it is there.
-        match draw(choice, args, &runs).and_then(|sheet| write(args, &sheet).map(|()| sheet)) {
+        match draw(choice, args, &runs).and_then(|sheet| sheet.write(&args.out).map(|()| sheet)) {
             Ok(sheet) => sheets.push(sheet),
             Err(CliError::Interrupted) => return Err(CliError::Interrupted),
             Err(error) => failure = failure.or(Some(error)),
@@ -182,7 +137,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
             format!("{{\"figures\":[{}]}}\n", objects.join(","))
         }
         (false, _) => {
-            let parts = sheets.iter().map(|s| text(s, args)).chain(missing.map(|note| format!("{note}\n")));
+            let parts = sheets.iter().map(|s| s.text(&args.out)).chain(missing.map(|note| format!("{note}\n")));
             parts.collect::<Vec<_>>().join("\n")
         }
     };
@@ -230,12 +185,6 @@ fn shown(wanted: bool) -> impl FnMut(f64) -> ControlFlow<()> {
     }
 }
 
-fn text(sheet: &Sheet, args: &PaperArgs) -> String {
-    let file = args.out.join(format!("{}.png", sheet.name));
-    let Sheet { title, about, verdict, .. } = sheet;
-    format!("{title}\n{about}\n\n{}\n{verdict}\nwritten: {} (.svg, .csv, .json)\n", sheet.table.text(), file.display())
-}
-
 /// Makes a figure.
 fn draw(choice: Choice, args: &PaperArgs, runs: &[runs::Finished]) -> Result<Sheet, CliError> {
     match choice {
@@ -245,14 +194,4 @@ fn draw(choice: Choice, args: &PaperArgs, runs: &[runs::Finished]) -> Result<She
         Choice::Fig3 => fig3::sheet(),
         Choice::Fig4 | Choice::All => fig4::sheet(runs),
     }
-}
-
-/// Writes a figure; its JSON last, so that a figure with a JSON is whole.
-fn write(args: &PaperArgs, sheet: &Sheet) -> Result<(), CliError> {
-    let contents =
-        [("svg", &sheet.svg[..]), ("png", &sheet.png), ("csv", sheet.csv.as_bytes()), ("json", sheet.json.as_bytes())];
-    for (ending, bytes) in contents {
-        files::write_whole(&args.out.join(format!("{}.{ending}", sheet.name)), bytes)?;
-    }
-    Ok(())
 }

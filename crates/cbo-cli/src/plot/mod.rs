@@ -2,7 +2,9 @@
 //! file. Colours are those of Okabe and Ito, which colour-blind people can tell apart; maps are in viridis.
 
 pub mod certificate;
+pub mod compare;
 pub mod digits;
+pub mod experiments;
 pub mod figures;
 mod maps;
 pub mod meanfield;

@@ -56,7 +56,7 @@ pub fn overview(
     clock: &Clock,
     format: Format,
 ) -> Result<Vec<u8>, CliError> {
-    let mut panels = vec![energy_panel(target.function(), records, clock), spread_panel(records, clock)];
+    let mut panels = vec![energy_panel(target.function_with_minimum(), records, clock), spread_panel(records, clock)];
     let mut figure = match swarm {
         Some(_) => Figure::new(2, 2)
             .with_structure(vec![vec![0], vec![1, 3], vec![2]])
@@ -90,8 +90,14 @@ fn squared(layout: Layout, landscape: &Landscape, top: f64, height: f64) -> Layo
     }
 }
 
+/// The layout of a picture that is one map alone.
+pub(super) fn square_sheet(layout: Layout, landscape: &Landscape) -> Layout {
+    let size = LEFT + SIDE + maps::ROOM;
+    squared(layout.with_width(size).with_height(size), landscape, 40.0, size)
+}
+
 /// What the colours of a map mean.
-fn bar(landscape: &Landscape) -> Option<Bar> {
+pub(super) fn bar(landscape: &Landscape) -> Option<Bar> {
     let Relief::Map(map) = &landscape.relief else { return None };
     let ticks = map.scale.ticks().into_iter().map(|v| (map.scale.height(v), value(v))).collect();
     Some(Bar { label: "energy above the minimum".into(), ticks })
@@ -114,9 +120,7 @@ pub fn frame(
         Clock::Evaluations { .. } => format!("round {}", now.step),
     };
     let heading = format!("{}, {when}", title(problem.description(), problem.dim()));
-    let size = LEFT + SIDE + maps::ROOM;
-    let layout = layout.with_title(heading).with_title_size(14).with_width(size).with_height(size);
-    let layout = squared(layout, landscape, 40.0, size);
+    let layout = square_sheet(layout.with_title(heading).with_title_size(14), landscape);
     render_with(render_multiple(plots, layout), bar(landscape).as_slice(), Format::Png)
 }
 
@@ -126,14 +130,16 @@ fn title(description: &str, dim: usize) -> String {
 
 fn energy_panel(problem: Option<&Problem>, records: &[Record], clock: &Clock) -> Panel {
     // Where nobody knows the minimum, the best that was found stands in for it.
-    let found = records.iter().map(|r| r.best).fold(f64::INFINITY, f64::min);
+    // A point that violates its constraints is no best value yet.
+    let best_of = |r: &Record| if r.violation.is_some_and(|violation| violation > 0.0) { f64::NAN } else { r.best };
+    let found = records.iter().map(best_of).fold(f64::INFINITY, f64::min);
     let (minimum, label) = match problem {
         Some(problem) => (problem.minimum(), "energy above the minimum"),
         None => (found, "value above the best found"),
     };
     let energies = |pick: fn(&Record) -> f64| records.iter().map(move |r| (clock.at(r), pick(r) - minimum));
     // The thin line above the thick one: for long stretches they are the same.
-    let best = curve(energies(|r| r.best), BLUE, 3.4);
+    let best = curve(energies(best_of), BLUE, 3.4);
     let least = curve(energies(|r| r.least), ORANGE, 1.3);
     let curves = match (best, least) {
         (Some(best), Some(least)) if coincide(&best, &least) => {
@@ -258,7 +264,7 @@ fn missing(name: &str, outside: usize, all: usize) -> String {
 
 /// The curve of a function of one coordinate; the map of one of two, with lines of equal height at the numbers of its bar and
 /// between them.
-fn ground(landscape: &Landscape) -> Vec<Plot> {
+pub(super) fn ground(landscape: &Landscape) -> Vec<Plot> {
     let map = match &landscape.relief {
         Relief::Curve(points) => {
             let line = LinePlot::new().with_data(points.clone()).with_color("#777777").with_stroke_width(1.5);
@@ -288,6 +294,7 @@ mod tests {
             time,
             evaluations: 0,
             best,
+            violation: None,
             least,
             alpha: 1.0,
             sigma: 1.0,

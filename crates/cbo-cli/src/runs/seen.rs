@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The settings that limit a run, and their words.
-const LIMITS: [(&str, &str); 5] = [
+const LIMITS: [(&str, &str); 6] = [
     ("steps", "steps"),
     ("epochs", "epochs"),
+    ("iterations", "iterations"),
     ("time", "time"),
     ("max-evaluations", "evaluations"),
     ("max-seconds", "s"),
@@ -115,12 +116,18 @@ impl Run {
     /// The best value and where it is: of the checkpoint, or what a store has found since.
     pub fn best(&self) -> Option<(f64, &[f64])> {
         let kept = self.summary().and_then(|s| Some((s.best?, s.x.as_slice())));
-        let found =
-            self.evaluated().and_then(|s| s.best.as_ref()).map(|row| (row.outcome.value(), row.point.as_slice()));
+        // A store knows nothing of constraints.
+        let stored = self.evaluated().filter(|_| self.setting("constraint").is_none());
+        let found = stored.and_then(|s| s.best.as_ref()).map(|row| (row.outcome.value(), row.point.as_slice()));
         match (kept, found) {
             (Some(kept), Some(found)) => Some(if found.0 < kept.0 { found } else { kept }),
             (kept, found) => kept.or(found),
         }
+    }
+
+    /// How far the best point violates its constraints, if it does.
+    pub fn violation(&self) -> Option<f64> {
+        self.summary().and_then(|s| s.violation)
     }
 
     /// Seconds of computing until the checkpoint.

@@ -63,6 +63,9 @@ struct Shown<'a> {
     process: Option<u32>,
     stop: Option<&'a str>,
     best: Option<Number>,
+    /// How far it violates its constraints, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<Number>,
     x: Option<Vec<Number>>,
     steps: u64,
     evaluations: u64,
@@ -127,6 +130,7 @@ fn shown<'a>(run: &'a Run, store: Option<&'a Summary>) -> Shown<'a> {
         process: run.look.running,
         stop: run.stop(),
         best: best.map(|(value, _)| Number(value)),
+        violation: run.violation().map(Number),
         x: best.map(|(_, x)| numbers(x)),
         steps: run.step(),
         evaluations: run.evaluations(),
@@ -188,6 +192,9 @@ fn lines(run: &Run, store: Option<&Summary>) -> String {
         Some((value, [])) => rows.push(("best value", short(value))), // a network's point is in its model
         Some((value, x)) => rows.extend([("best value", short(value)), ("at x", point(x))]),
         None => rows.push(("best value", "none yet".into())),
+    }
+    if let Some(violation) = run.violation() {
+        rows.push(("feasible", format!("no: it violates its constraints by {}", short(violation))));
     }
     let failed = run.failed_evaluations();
     let failed = if failed > 0 { format!(" ({} failed)", grouped(failed)) } else { String::new() };

@@ -31,6 +31,6 @@ pub enum FigureError {
     Interrupted,
 }
 
-fn experiment<T: DeserializeOwned>(name: &'static str, text: &str) -> Result<T, FigureError> {
+pub(crate) fn experiment<T: DeserializeOwned>(name: &'static str, text: &str) -> Result<T, FigureError> {
     toml::from_str(text).map_err(|e| FigureError::Experiment { name, message: e.to_string() })
 }

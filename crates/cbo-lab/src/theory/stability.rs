@@ -5,11 +5,12 @@
 //! `1 - lambda dt + sigma sqrt(dt) xi`, or the norm (isotropic) by `|(1 - lambda dt) u + sigma sqrt(dt) xi|` with a unit vector
 //! u; the drift-first scheme by `1 - lambda dt` times the same with `1` in its place. Squares of such factors are noncentral
 //! chi-square, up to scale, so that the expectation of their logarithm is a Poisson mixture of digamma values: a series, without
-//! quadrature across the singularity of the logarithm.
+//! quadrature across the singularity of the logarithm. With jumps the variance of the noise is `sigma^2 dt + size^2 n` for a Poisson number n
+//! of them: a mixture once more.
 
 use super::landscape::bisect;
 use super::special::{log_chi_square, log_noncentral_ratio};
-use cbo::{CboConfig, Diffusion, Scheme};
+use cbo::{CboConfig, Diffusion, Method, Scheme};
 use std::ops::ControlFlow::{Break, Continue};
 
 /// The expectation of the logarithm of a step's factor: the exponent of almost every path, per step. Minus infinity if one
@@ -33,11 +34,16 @@ pub fn contracting_sigmas(config: &CboConfig, dim: usize) -> Option<(f64, f64)> 
     let contracts = |log_noise: f64| step.log_factor(log_noise) < 0.0;
     let sigma = |log_noise: f64| (log_noise - 0.5 * config.dt.ln()).exp();
     let bottom = step.log_bottom();
-    if !contracts(bottom) {
+    let without = contracts(f64::NEG_INFINITY);
+    // Beside jumps there may be no room for the noise that is best without them.
+    if !contracts(bottom) && !without {
         return None;
     }
     // From the bottom up, and down if too little noise does not contract.
-    let start = if bottom.is_finite() { bottom } else { step.log_little() };
+    let start = if bottom.is_finite() && contracts(bottom) { bottom } else { step.log_little() };
+    if !contracts(start) {
+        return None;
+    }
     let edge = |direction: f64| {
         let outside = (0..12).try_fold(1.0, |reach, _| {
             if contracts(start + direction * reach) { Continue(2.0 * reach) } else { Break(reach) }
@@ -46,7 +52,8 @@ pub fn contracting_sigmas(config: &CboConfig, dim: usize) -> Option<(f64, f64)> 
         Some(start + direction * bisect(0.0, reach, |s| contracts(start + direction * s)))
     };
     // A drift that neither contracts nor spreads does contract with the least noise.
-    let low = if step.log_kept <= 0.0 { 0.0 } else { edge(-1.0).map_or(0.0, sigma) };
+    let low =
+        if without || (step.log_kept <= 0.0 && step.jumps.is_none()) { 0.0 } else { edge(-1.0).map_or(0.0, sigma) };
     Some((low, edge(1.0).map_or(f64::INFINITY, sigma)))
 }
 
@@ -60,6 +67,8 @@ struct Step {
     log_after: f64,
     /// The number of normal numbers that are added to a distance.
     freedom: f64,
+    /// The mean number of jumps and the logarithm of their size, if there are any.
+    jumps: Option<(f64, f64)>,
 }
 
 impl Step {
@@ -79,10 +88,35 @@ impl Step {
             Diffusion::Anisotropic => 1.0,
             Diffusion::Isotropic => dim as f64,
         };
-        Self { log_kept, log_start, log_after, freedom }
+        let jumps = match config.method {
+            Method::Jumps(jumps) if jumps.variance() > 0.0 => Some((jumps.rate * config.dt, jumps.size.ln())),
+            _ => None,
+        };
+        Self { log_kept, log_start, log_after, freedom, jumps }
     }
 
     fn log_factor(&self, log_noise: f64) -> f64 {
+        let Some((mean, log_size)) = self.jumps else { return self.log_factor_of(log_noise) };
+        let (mut probability, mut sum, mut left) = ((-mean).exp(), 0.0, 1.0);
+        for count in 0.. {
+            if count > 0 {
+                probability *= mean / f64::from(count);
+            }
+            let log_jumps = if count > 0 { log_size + 0.5 * f64::from(count).ln() } else { f64::NEG_INFINITY };
+            let (high, low) = (log_noise.max(log_jumps), log_noise.min(log_jumps));
+            // The logarithm of the root of the sum of both variances.
+            let together =
+                if low == f64::NEG_INFINITY { high } else { high + 0.5 * (2.0 * (low - high)).exp().ln_1p() };
+            sum += probability * self.log_factor_of(together);
+            left -= probability;
+            if f64::from(count) > mean && left < 1e-14 {
+                break;
+            }
+        }
+        sum
+    }
+
+    fn log_factor_of(&self, log_noise: f64) -> f64 {
         /// Where the start is smaller than the noise by e to this power, it does not count.
         const NEGLIGIBLE: f64 = 20.0;
         if self.log_after == f64::NEG_INFINITY {

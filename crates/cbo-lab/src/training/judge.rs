@@ -3,7 +3,7 @@
 use super::findings::{Findings, Rhythm};
 use super::{Point, Progress, SAMPLE, Settings, Trained, TrainingError};
 use cbo::noise::{Noise, Stream};
-use cbo::{Ensemble, Observer, RunReport, StepReport};
+use cbo::{Method, Observer, Rows, RunReport, StepReport};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::{Batch, Evaluator, Outcome, Workspace, Workspaces};
 use cbo_problems::nn::reference::Mode;
@@ -13,9 +13,20 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+/// Whose accuracy is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// That of the best particle.
+    Particles,
+    /// That of the centre, around which the particles are drawn.
+    Centre,
+}
+
 /// What is needed to judge particles.
 pub(super) struct Bench<'a> {
     data: &'a Dataset,
+    judged: Judged,
+    batch_data: usize,
     pub evaluator: Evaluator,
     sample: Batch,
     test: Batch,
@@ -30,6 +41,13 @@ struct Reported {
     answers: Vec<Option<u8>>,
 }
 
+/// What judging found: on the sample, and on the test images.
+struct Verdict {
+    reported: Reported,
+    train: Outcome,
+    test: Outcome,
+}
+
 impl<'a> Bench<'a> {
     pub fn new(settings: &Settings, data: &'a Dataset) -> Result<Self, TrainingError> {
         let evaluator = Evaluator::new(&settings.network);
@@ -39,8 +57,12 @@ impl<'a> Bench<'a> {
         let sample: Vec<usize> = images.iter().take(SAMPLE).map(|&i| i as usize).collect();
         let all: Vec<usize> = (0..data.test.count()).collect();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.config.threads).build();
+        let judged =
+            if matches!(settings.config.method, Method::Hopping(_)) { Judged::Centre } else { Judged::Particles };
         Ok(Self {
             data,
+            judged,
+            batch_data: settings.batch_data,
             sample: evaluator.batch(&data.train, &sample),
             test: evaluator.batch(&data.test, &all),
             evaluator,
@@ -49,11 +71,14 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The particle with the least loss on the sample, judged on the test images.
-    fn judge(&self, ensemble: &Ensemble<f32>) -> Result<(Reported, Outcome, Outcome), ForwardError> {
+    /// The network to be reported, judged on the test images: the centre, or the particle with the least loss on the sample.
+    fn judge(&self, centre: &[f32], particles: Rows<'_, f32>) -> Result<Verdict, ForwardError> {
         let Self { evaluator, sample, workspaces, .. } = self;
+        if self.judged == Judged::Centre {
+            return self.judge_one(centre);
+        }
         let judged = self.pool.install(|| {
-            let rows = ensemble.rows().as_slice().par_chunks_exact(ensemble.dim());
+            let rows = particles.as_slice().par_chunks_exact(particles.dim());
             let loss = |row: &[f32]| {
                 workspaces.lend(|workspace| evaluator.evaluate(row, sample, Mode::Train, workspace)).map(|o| o.loss)
             };
@@ -61,7 +86,11 @@ impl<'a> Bench<'a> {
         })?;
         // A NaN is never the least.
         let least = (0..judged.len()).reduce(|a, b| if judged[b] < judged[a] || judged[a].is_nan() { b } else { a });
-        let row = ensemble.rows().row(least.unwrap_or(0));
+        self.judge_one(particles.row(least.unwrap_or(0)))
+    }
+
+    fn judge_one(&self, row: &[f32]) -> Result<Verdict, ForwardError> {
+        let Self { evaluator, sample, .. } = self;
         let mut workspace = Workspace::default();
         let train = evaluator.evaluate(row, sample, Mode::Train, &mut workspace)?;
         let statistics = workspace.statistics().to_vec();
@@ -69,7 +98,7 @@ impl<'a> Bench<'a> {
         let mode = if train.loss.is_nan() { Mode::Train } else { Mode::Test(&statistics) };
         let test = evaluator.evaluate(row, &self.test, mode, &mut workspace)?;
         let answers = workspace.predictions().to_vec();
-        Ok((Reported { parameters: row.to_vec(), statistics, answers }, train, test))
+        Ok(Verdict { reported: Reported { parameters: row.to_vec(), statistics, answers }, train, test })
     }
 }
 
@@ -83,6 +112,8 @@ pub(super) struct Judge<'a, W> {
     reported: Option<Reported>,
     fault: Option<TrainingError>,
     interrupted: bool,
+    /// Whether the last point of the curve is there only because the run ended.
+    added: bool,
     /// Seconds that the run took before it was resumed.
     before: f64,
     clock: Instant,
@@ -92,28 +123,29 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
     /// Continues from `findings`, which took the seconds `before`.
     pub fn new(bench: Bench<'a>, rhythm: Rhythm, steps: u64, (findings, before): (Findings, f64), watch: W) -> Self {
         let clock = Instant::now();
-        let (reported, fault, interrupted) = (None, None, false);
-        Self { bench, rhythm, steps, watch, findings, reported, fault, interrupted, before, clock }
+        let (reported, fault, interrupted, added) = (None, None, false, false);
+        Self { bench, rhythm, steps, watch, findings, reported, fault, interrupted, added, before, clock }
     }
 
     fn seconds(&self) -> f64 {
         self.before + self.clock.elapsed().as_secs_f64()
     }
 
-    fn report(&mut self, at: &StepReport<'_, f32>) -> Result<(), ForwardError> {
+    /// Judges and adds a point to the curve.
+    fn report(&mut self, at: &Moment<'_>) -> Result<(), ForwardError> {
         let begun = Instant::now();
-        let (reported, train, test) = self.bench.judge(at.ensemble())?;
+        let Verdict { reported, train, test } = self.bench.judge(&at.centre, at.particles)?;
         self.findings.judging_seconds += begun.elapsed().as_secs_f64();
         self.reported = Some(reported);
         let point = Point {
-            epoch: self.rhythm.epoch(at.step()),
-            step: at.step(),
+            epoch: self.rhythm.epoch(at.step),
+            step: at.step,
             loss: train.loss,
             train_accuracy: train.accuracy(),
             test_accuracy: test.accuracy(),
-            alpha: at.alpha(),
-            sigma: at.sigma(),
-            particles: at.ensemble().len(),
+            alpha: at.alpha,
+            sigma: at.sigma,
+            particles: at.particles.len(),
             seconds: self.seconds(),
         };
         self.findings.curve.push(point);
@@ -122,7 +154,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
 
     /// Whether the curve has the points that a run has before this step; not if it belongs to another run.
     fn is_complete_before(&self, step: u64) -> bool {
-        self.findings.curve.len() as u64 == self.rhythm.times_before(step)
+        self.findings.curve.len() as u64 == self.rhythm.times_before(step) + u64::from(self.added)
     }
 
     /// Judges, if it is time, and asks whether to continue.
@@ -133,7 +165,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         self.findings.kicks += u64::from(at.kicked());
         let judges = self.rhythm.judges(at.step());
         if judges {
-            self.report(at)?;
+            self.report(&Moment::of_step(at))?;
         }
         // After the report: whoever saves the run now saves it with all that belongs to this step, and with nothing else.
         let progress = Progress {
@@ -147,8 +179,10 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
             rhythm: self.rhythm,
         };
         self.interrupted = (self.watch)(progress).is_break();
-        if self.interrupted && !judges {
-            self.report(at)?;
+        // A point that is there only because the run ends here: a run that goes on would not have it.
+        if (self.interrupted || at.step() >= self.steps) && !judges {
+            self.report(&Moment::of_step(at))?;
+            self.added = true;
         }
         Ok(if self.interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -161,11 +195,15 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         if !self.interrupted && !self.is_complete_before(run.steps().saturating_add(1)) {
             return Err(TrainingError::OtherEpochs);
         }
+        let moment = Moment::of_end(run);
+        // Resumed at its end, the run took no more steps.
+        if self.reported.is_none() && !self.rhythm.judges(run.steps()) {
+            self.report(&moment)?;
+        }
         let seconds = self.seconds();
         let Reported { parameters, statistics, answers } = match self.reported.take() {
             Some(reported) => reported,
-            // Resumed at its end, the run took no more steps.
-            None => self.bench.judge(run.ensemble())?.0,
+            None => self.bench.judge(&moment.centre, moment.particles)?.reported,
         };
         let mut confusion = [[0; CLASSES]; CLASSES];
         for (label, answer) in self.bench.data.test.labels().iter().zip(&answers) {
@@ -184,7 +222,29 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
             kicks,
             seconds,
             judging_seconds,
+            image_evaluations: run.evaluations() * self.bench.batch_data as u64,
         })
+    }
+}
+
+/// A step, or the end, of a run as judging sees it.
+struct Moment<'r> {
+    step: u64,
+    alpha: f64,
+    sigma: f64,
+    centre: Vec<f32>,
+    particles: Rows<'r, f32>,
+}
+
+impl<'r> Moment<'r> {
+    fn of_step(at: &StepReport<'r, f32>) -> Self {
+        let centre = at.consensus().iter().map(|&x| x as f32).collect();
+        Self { step: at.step(), alpha: at.alpha(), sigma: at.sigma(), centre, particles: at.ensemble().rows() }
+    }
+
+    fn of_end(run: &'r RunReport<f32>) -> Self {
+        let centre = run.consensus().x.clone();
+        Self { step: run.steps(), alpha: run.alpha(), sigma: run.sigma(), centre, particles: run.ensemble().rows() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use cbo::{Alpha, Reduction};
 use cbo_problems::mnist;
-use cbo_problems::nn::Shape;
+use cbo_problems::nn::{Network, Shape};
 
 /// Epochs of 15 steps: 5 data batches, 3 batches of particles.
 fn settings(epochs: u64) -> Settings {
@@ -18,6 +18,13 @@ fn settings(epochs: u64) -> Settings {
         ..paper.config
     };
     Settings { config, epochs, batch_data: 200, shuffle: true, ..paper }
+}
+
+/// Hopping on epochs of 5 steps, which ends in the midst of the third.
+fn hopping() -> Settings {
+    let usual = Settings::hopping(settings(1).network);
+    let config = CboConfig { particles: 16, threads: 1, ..usual.config };
+    Settings { config, iterations: Some(13), batch_data: 190, ..usual }
 }
 
 /// Trains and is cut off at a step; returns what was saved there, and what was reported.
@@ -69,6 +76,24 @@ fn a_run_goes_on_from_any_step_bit_by_bit() {
             assert!(resumed.seconds > 0.0 && resumed.judging_seconds > 0.0);
         }
     }
+}
+
+#[test]
+fn hopping_goes_on_from_any_step_bit_by_bit() {
+    let data = mnist::subset().expect("the subset");
+    let whole = train(&hopping(), &data, |_| ControlFlow::Continue(())).expect("a run");
+    // The end is reported, although it is no time for it; a longer run would not have it.
+    let steps: Vec<u64> = whole.curve.iter().map(|p| p.step).collect();
+    assert_eq!(steps, [0, 2, 5, 7, 10, 12, 13]);
+    for step in 0..=13 {
+        let (saved, _) = cut_off(&hopping(), &data, step);
+        let mut again = hopping();
+        again.config.threads = 2;
+        let resumed = go_on(&again, &data, &saved).expect("a resumed run");
+        assert_eq!(untimed(&resumed), untimed(&whole), "cut off at step {step}");
+    }
+    // 14 times 16 particles, and the centre at the end.
+    assert_eq!(whole.image_evaluations, (14 * 16 + 1) * 190);
 }
 
 #[test]

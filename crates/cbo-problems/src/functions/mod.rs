@@ -19,6 +19,7 @@ functions! {
     alpine_1::Alpine1,
     beale::Beale,
     bukin_6::Bukin6,
+    canyon::Canyon,
     cross_in_tray::CrossInTray,
     different_powers::DifferentPowers,
     dixon_price::DixonPrice,
@@ -26,6 +27,14 @@ functions! {
     easom::Easom,
     eggholder::Eggholder,
     ellipsoid::Ellipsoid,
+    g01::G01,
+    g04::G04,
+    g06::G06,
+    g07::G07,
+    g08::G08,
+    g09::G09,
+    g10::G10,
+    g24::G24,
     goldstein_price::GoldsteinPrice,
     griewank::Griewank,
     hartmann_6::Hartmann6,
@@ -54,12 +63,13 @@ functions! {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) info: Info,
+    pub(crate) constraints: &'static [&'static str],
     pub(crate) make: fn(&[f64]) -> Arc<dyn Evaluate>,
 }
 
 impl Entry {
     pub(crate) const fn of<F: Function>() -> Self {
-        Self { info: F::INFO, make: |parameters| Arc::new(F::with_parameters(parameters)) }
+        Self { info: F::INFO, constraints: F::CONSTRAINTS, make: |parameters| Arc::new(F::with_parameters(parameters)) }
     }
 
     /// The entry of the list called `name`; dashes, underscores and case do not matter.
@@ -93,6 +103,17 @@ pub fn all() -> Vec<Info> {
 /// ```
 pub fn find(name: &str) -> Result<Info, ProblemError> {
     Entry::named(name).map(|entry| entry.info)
+}
+
+/// The constraints of the function called `name`, in plain text; none for most.
+///
+/// ```
+/// assert_eq!(cbo_problems::constraints("g06")?.len(), 2);
+/// assert!(cbo_problems::constraints("sphere")?.is_empty());
+/// # Ok::<(), cbo_problems::ProblemError>(())
+/// ```
+pub fn constraints(name: &str) -> Result<&'static [&'static str], ProblemError> {
+    Entry::named(name).map(|entry| entry.constraints)
 }
 
 /// A name without the parts that do not matter.

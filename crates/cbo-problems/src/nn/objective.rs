@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Order {
     /// In the order of the file, the same in every epoch (as in the paper).
     Sequential,
-    /// In a new random order each epoch, which belongs to this seed.
+    /// In a new random order each epoch, which belongs to this seed. Images that do not fill a batch at its end are left out.
     Shuffled {
         /// The seed.
         seed: u64,
     },
 }
 
-/// A batch size that does not divide the training images.
+/// A batch size that does not divide the training images, which it must unless they are shuffled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("batch_data = {size}: must divide the number of training images, {images}; {nearest} does")]
 pub struct BatchSizeError {
@@ -80,7 +80,8 @@ impl<'a> CrossEntropy<'a> {
     /// The training of `network` on `data` in batches of `size` images.
     pub fn new(network: &Network, data: &'a Labelled, size: usize, order: Order) -> Result<Self, BatchSizeError> {
         let images = data.count();
-        if size == 0 || !images.is_multiple_of(size) {
+        let shuffled = matches!(order, Order::Shuffled { .. });
+        if size == 0 || size > images || !(shuffled || images.is_multiple_of(size)) {
             return Err(BatchSizeError { size, images, nearest: divisor_below(images, size) });
         }
         let evaluator = Evaluator::new(network);
@@ -89,9 +90,9 @@ impl<'a> CrossEntropy<'a> {
         Ok(Self { evaluator, data, size, order, current: Mutex::new(current), workspaces: Workspaces::default() })
     }
 
-    /// The largest size up to `size` that divides the images of `data`.
-    pub fn fitting_size(data: &Labelled, size: usize) -> usize {
-        divisor_below(data.count(), size)
+    /// The largest size up to `size` that fits the images of `data`.
+    pub fn fitting_size(data: &Labelled, size: usize, shuffled: bool) -> usize {
+        if shuffled { size.min(data.count()) } else { divisor_below(data.count(), size) }
     }
 
     /// Data batches in an epoch.

@@ -3,9 +3,9 @@
 //! The file is locked as well: some file systems cannot lock folders (NFS), and earlier versions look only there.
 
 use super::LOCK;
-use super::error::{FolderError, fault};
-use crate::files::{self, Fate, FileId};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use super::error::{FolderError, fault, unreadable};
+use crate::files::{self, Fate, FileId, For, Handle};
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -17,39 +17,40 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A lock that is held. The system frees it when this process ends, however it ends: a lock is never stale.
 #[derive(Debug)]
 pub(super) struct Lock {
-    /// The folder; none where folders cannot be locked.
-    folder: Option<File>,
-    folder_id: Option<FileId>,
+    /// The folder, through which its files are written: whatever is at its path by then, they come into the folder that is locked.
+    pub(super) handle: Handle,
+    id: Option<FileId>,
+    /// Whether the folder is locked; some cannot be.
+    is_on_folder: bool,
     file: File,
 }
 
 impl Lock {
     /// Locks a folder.
     pub(super) fn take(path: &Path) -> Result<Self, FolderError> {
+        let handle = Handle::new(path).map_err(unreadable(path))?;
         let in_use = || {
             let holder = holder(path).map_or_else(String::new, |pid| format!(" (process {pid})"));
             FolderError::InUse { folder: path.into(), holder }
         };
-        let folder = match open_folder(path).map(|folder| (insist(&folder), folder)) {
-            Some((Ok(()), folder)) => Some(folder),
-            Some((Err(TryLockError::WouldBlock), _)) => return Err(in_use()),
-            Some((Err(TryLockError::Error(_)), _)) | None => None,
+        let is_on_folder = match handle.itself().map(insist) {
+            Some(Ok(())) => true,
+            Some(Err(TryLockError::WouldBlock)) => return Err(in_use()),
+            Some(Err(TryLockError::Error(_))) | None => false,
         };
         let place = path.join(LOCK);
-        let mut how = OpenOptions::new();
-        how.read(true).write(true).create(true).truncate(false);
-        let mut file = files::open_own(&place, &mut how).map_err(fault(&place))?;
+        let mut file = handle.open_own(LOCK, For::Changing).map_err(fault(&place))?;
         match insist(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use()),
             // Whoever has the folder needs no lock on the file.
-            Err(TryLockError::Error(_)) if folder.is_some() => {}
+            Err(TryLockError::Error(_)) if is_on_folder => {}
             Err(TryLockError::Error(error)) => return Err(FolderError::Io { path: place, error }),
         }
-        let found = folder.as_ref().map_or_else(|| fs::metadata(path), File::metadata).map_err(fault(path))?;
+        let id = handle.id().map_err(fault(path))?;
         let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         written.map_err(fault(&place))?;
-        let lock = Self { folder, folder_id: FileId::of(&found), file };
+        let lock = Self { handle, id, is_on_folder, file };
         // Folder and file may have been replaced while they were being locked.
         lock.check_folder(path)?;
         lock.check_file(path)?;
@@ -58,31 +59,25 @@ impl Lock {
 
     /// Whether the folder that is locked is still at its path.
     pub(super) fn check_folder(&self, path: &Path) -> Result<(), FolderError> {
-        match files::fate(self.folder_id, fs::metadata(path)) {
+        match files::fate(self.id, fs::metadata(path).map(|found| FileId::of(&found))) {
             Fate::There => Ok(()),
             fate => Err(FolderError::Gone { folder: path.into(), replaced: fate == Fate::Replaced }),
         }
     }
 
-    /// Whether the file is still there; true if it had to be written anew. Without a lock on the folder it is all there is, and cannot be
-    /// replaced: somebody may have another one by now.
+    /// Whether the file is still in the folder; true if it had to be written anew. Without a lock on the folder it is all there is, and
+    /// cannot be replaced: somebody may have another one by now.
     pub(super) fn check_file(&self, path: &Path) -> Result<bool, FolderError> {
-        let place = path.join(LOCK);
         let was = self.file.metadata().ok().and_then(|found| FileId::of(&found));
-        match (files::fate(was, fs::symlink_metadata(&place)), &self.folder) {
-            (Fate::There, _) | (Fate::Replaced, Some(_)) => Ok(false),
-            (Fate::Gone, Some(_)) => {
+        match (files::fate(was, self.handle.look(LOCK).map(|found| found.id)), self.is_on_folder) {
+            (Fate::There, _) | (Fate::Replaced, true) => Ok(false),
+            (Fate::Gone, true) => {
                 // It only says who is at work: a full disk must not end the run for that.
-                Ok(files::write_whole(&place, format!("{}\n", std::process::id()).as_bytes()).is_ok())
+                Ok(self.handle.write_whole(LOCK, format!("{}\n", std::process::id()).as_bytes()).is_ok())
             }
-            (_, None) => Err(FolderError::Unlocked(place)),
+            (_, false) => Err(FolderError::Unlocked(path.join(LOCK))),
         }
     }
-}
-
-/// A folder as something to lock, where that is possible.
-fn open_folder(path: &Path) -> Option<File> {
-    if cfg!(unix) { File::open(path).ok() } else { None }
 }
 
 /// Locks something that others may just be looking at.
@@ -100,9 +95,9 @@ fn insist(file: &File) -> Result<(), TryLockError> {
 
 /// Whether somebody has locked a folder. Checked with shared locks, which two who look can have at once.
 pub(super) fn is_held(path: &Path) -> bool {
-    let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    let file = || files::open_own(&path.join(LOCK), OpenOptions::new().read(true));
-    open_folder(path).is_some_and(held) || file().is_ok_and(held)
+    let held = |file: &File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let folder = || Handle::new(path).is_ok_and(|handle| handle.itself().is_some_and(held));
+    folder() || files::open_own(&path.join(LOCK)).is_ok_and(|file| held(&file))
 }
 
 /// The process that wrote the lock.
@@ -143,7 +138,7 @@ mod tests {
     fn without_a_lock_on_the_folder_the_file_must_stay() {
         let (_place, mut folder) = run();
         // As where folders cannot be locked.
-        folder.lock.folder = None;
+        folder.lock.is_on_folder = false;
         folder.check().expect("ours");
         assert!(matches!(Folder::open(folder.path()), Err(FolderError::InUse { .. })), "the file is locked as well");
         fs::remove_file(folder.path().join(LOCK)).expect("removed");

@@ -21,7 +21,7 @@ impl Place {
     /// Whether all of them are still there.
     pub fn check(&self) -> Result<(), StoreError> {
         for (path, was) in &self.files {
-            match files::fate(*was, fs::symlink_metadata(path)) {
+            match files::fate(*was, fs::symlink_metadata(path).map(|found| FileId::of(&found))) {
                 Fate::There => {}
                 fate => return Err(StoreError::Gone { path: path.clone(), replaced: fate == Fate::Replaced }),
             }

@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each target checks one of them
 
 use cbo::{
-    Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Scalar, Sigma, Update, from_fn,
-    resume,
+    Adam, Alpha, AskTell, BoundHandling, CboConfig, Diffusion, InitialLaw, Memory, Method, Mirror, Scalar, Sigma,
+    Update, from_fn, resume,
 };
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::external::{Outcome, read_answer, read_value};
@@ -43,7 +43,7 @@ pub fn state(bytes: &[u8]) -> bool {
 }
 
 /// Runs of few particles in which the state has all its parts.
-pub fn configs() -> [CboConfig; 10] {
+pub fn configs() -> [CboConfig; 13] {
     let base = CboConfig {
         particles: 8,
         alpha: Alpha::Constant(3.0),
@@ -78,7 +78,14 @@ pub fn configs() -> [CboConfig; 10] {
             ..base.clone()
         },
         CboConfig { method: Method::Memory(Memory::default()), ..base.clone() },
-        CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base },
+        CboConfig {
+            method: "hopping:momentum=0.9,weights=ranks".parse().expect("a method"),
+            alpha: Alpha::Constant(f64::INFINITY),
+            ..base.clone()
+        },
+        CboConfig { method: Method::Memory(Memory { beta: 1.0, ..Memory::default() }), batch: Some(4), ..base.clone() },
+        CboConfig { method: Method::Adam(Adam::default()), batch: Some(4), ..base.clone() },
+        CboConfig { method: Method::Mirror(Mirror::Sparse { threshold: 0.5 }), ..base },
     ]
 }
 
@@ -124,7 +131,7 @@ fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
 
 /// A state without the seconds that the run took, and without its checksum.
 fn timeless(state: &[u8]) -> (&[u8], &[u8]) {
-    (&state[..88], &state[96..state.len() - 4])
+    (&state[..96], &state[104..state.len() - 4])
 }
 
 /// Corrects the checksum at the end of a state: otherwise hardly any change would get past it.

@@ -2,8 +2,8 @@
 //! the next m is their consensus with rank weights, C learns from their weighted second moments and s from the path of m. This is
 //! CMA-ES with negative weights (Hansen 2016, arXiv:1604.00772), with the Cholesky factor of C in place of its root.
 
-use super::linear::square;
 use super::shape::Shape;
+use crate::matrix::linear::square;
 use libm::{exp, log};
 
 /// Weights and rates for a population of `lambda` in `dim` dimensions.

@@ -1,9 +1,9 @@
 //! The curvature at a minimum, from points around it.
 
-use super::linear::{solve_lower, solve_lower_transposed, square};
 use super::model::{Frame, Kind, Model, fill};
 use super::regression::Sample;
-use super::symmetric::{add_squares, cholesky};
+use crate::matrix::linear::{solve_lower, solve_lower_transposed, square};
+use crate::matrix::symmetric::{add_squares, cholesky};
 
 /// What is added to each entry of the diagonal, relative to it.
 const RIDGE: f64 = 1e-14;

@@ -8,11 +8,11 @@ pub(super) use ends::End;
 use super::core::Core;
 use super::curvature::inverse_curvature;
 use super::desk::Desk;
-use super::linear::square;
 use super::model::{Frame, Kind, kendall};
 use super::noise::{self, Blur};
 use super::random::Random;
 use super::regression::{Regression, Sample};
+use crate::matrix::linear::square;
 use std::collections::VecDeque;
 
 /// How a run begins.
@@ -46,17 +46,22 @@ const RESOLVED: f64 = 1e-6;
 
 /// A run and what it has seen.
 pub(super) struct Descent<'a> {
-    desk: &'a Desk,
+    pub(super) desk: &'a Desk,
     random: Random,
     start: Start,
     pub core: Core,
     lambda: usize,
     /// Evaluated points, the oldest first, and their values.
-    points: VecDeque<Sample>,
+    pub(super) points: VecDeque<Sample>,
     numbered: u64,
     keep: usize,
     /// The best value of this run, and where.
     pub best: (Vec<f64>, f64),
+    /// What that value consists of, if there are constraints.
+    pub(super) best_parts: Vec<f64>,
+    /// The same of the points from which no price was learnt yet, and what those before agreed on.
+    pub(super) told: Vec<Vec<f64>>,
+    pub(super) agreed: Vec<(f64, f64)>,
     spent: u64,
     /// Where the model expects the minimum.
     guess: Option<Vec<f64>>,
@@ -76,8 +81,8 @@ pub(super) struct Descent<'a> {
     inverse: Option<(Vec<f64>, f64)>,
     /// Generations with the largest model, and those in which it was good enough.
     pub tried: (u32, u32),
-    /// The best value before this run.
-    rival: f64,
+    /// The best value before this run, and what it consists of.
+    pub(super) rival: (Vec<f64>, f64),
     blur: Blur,
 }
 
@@ -95,6 +100,9 @@ impl<'a> Descent<'a> {
             numbered: 0,
             keep: keep.max(start.lambda).max(40),
             best: (start.core.mean.clone(), f64::INFINITY),
+            best_parts: Vec::new(),
+            told: Vec::new(),
+            agreed: Vec::new(),
             spent: 0,
             guess: None,
             model: None,
@@ -107,7 +115,7 @@ impl<'a> Descent<'a> {
             trail_spent: 0,
             inverse: None,
             tried: (0, 0),
-            rival: desk.best(),
+            rival: (desk.best_parts(), desk.best()),
             blur: Blur::default(),
             desk,
             random,
@@ -130,10 +138,18 @@ impl<'a> Descent<'a> {
     pub async fn run(&mut self) -> End {
         loop {
             self.generation().await;
+            self.adapt_prices();
             if let Some(end) = self.amid_noise().await.or_else(|| self.end()) {
                 return end;
             }
         }
+    }
+
+    /// Forgets the values of the generations so far, which are no longer comparable to those to come.
+    pub(super) fn forget_values(&mut self) {
+        self.ranges.clear();
+        self.bests.clear();
+        self.trail.clear();
     }
 
     /// Leaves the inverse of the curvature on the desk, as it was when values still differed by more than rounding.
@@ -319,19 +335,25 @@ impl<'a> Descent<'a> {
     async fn evaluate(&mut self, inside: &[f64], which: &[usize], values: &mut [f64]) {
         let dim = self.dim();
         let points: Vec<f64> = which.iter().flat_map(|&i| inside[i * dim..(i + 1) * dim].iter().copied()).collect();
-        let answers = self.desk.evaluate(&points).await;
+        let (answers, parts) = self.desk.evaluate_parts(&points).await;
         self.spent += answers.len() as u64;
-        for (&i, value) in which.iter().zip(answers) {
+        let width = parts.len() / answers.len();
+        for (n, (&i, value)) in which.iter().zip(answers).enumerate() {
             values[i] = value;
             let point = &inside[i * dim..(i + 1) * dim];
+            let parts = parts[n * width..(n + 1) * width].to_vec();
             if value < self.best.1 {
                 self.best = (point.to_vec(), value);
+                self.best_parts.clone_from(&parts);
+            }
+            if !parts.is_empty() {
+                self.told.push(parts.clone());
             }
             if value.is_finite() {
                 if self.points.len() == self.keep {
                     self.points.pop_front();
                 }
-                self.points.push_back(Sample { number: self.numbered, point: point.to_vec(), value });
+                self.points.push_back(Sample { number: self.numbered, point: point.to_vec(), value, parts });
                 self.numbered += 1;
             }
         }

@@ -6,6 +6,7 @@
 use super::Auto;
 use super::noise::Noise;
 use super::notes::{Notes, Phase};
+use super::prices::Prices;
 use super::random::Random;
 use super::space::Space;
 use crate::config::Plan;
@@ -42,6 +43,8 @@ pub(super) struct Sheet {
     pub best: (Vec<f64>, f64),
     /// The first value that was finite.
     pub first: Option<f64>,
+    /// What violations cost, if there are constraints. Values are then prices.
+    pub prices: Option<Prices>,
     /// What is known of the noise, if there is any.
     pub noise: Option<Noise>,
     /// Points that a round should have at least.
@@ -68,6 +71,17 @@ impl Sheet {
 
     pub fn left(&self) -> u64 {
         self.budget.saturating_sub(self.spent)
+    }
+
+    /// The best value: under constraints that of the best point that meets them, or the best price as long as there is none.
+    fn best_value(&self) -> f64 {
+        let feasible = self.prices.as_ref().and_then(|prices| prices.feasible.as_ref());
+        feasible.filter(|_| self.noise.is_none()).map_or(self.best.1, |(_, parts)| parts[0])
+    }
+
+    /// How many constraints a point has.
+    pub fn constraints(&self) -> usize {
+        self.prices.as_ref().map_or(0, |prices| prices.penalty.count())
     }
 
     /// The covariance, if it is that at the best point.
@@ -105,20 +119,28 @@ impl Sheet {
         &waiting[..allowed.min(waiting.len())]
     }
 
-    /// Takes the values of the points that [wait](Self::waiting). Tells whether the round is complete: one that the budget cut is not.
-    pub fn take(&mut self, values: &[f64]) -> bool {
-        let dim = self.dim();
+    /// Takes the values of the points that [wait](Self::waiting), and their constraints. Tells whether the round is complete: one that the
+    /// budget cut is not.
+    pub fn take(&mut self, values: &[f64], constraints: &[f64]) -> bool {
+        let (dim, count) = (self.dim(), self.constraints());
         if self.told == 0 {
             self.values.clear();
+            self.prices.iter_mut().for_each(|prices| prices.told.clear());
         }
-        for (x, &value) in self.asked[self.told * dim..].chunks_exact(dim).zip(values) {
+        for (i, (x, &value)) in self.asked[self.told * dim..].chunks_exact(dim).zip(values).enumerate() {
             let value = if value.is_nan() || value == f64::NEG_INFINITY { f64::INFINITY } else { value };
+            let constraints = &constraints[i * count..(i + 1) * count];
+            let price = self.prices.as_mut().map_or(Some(value), |prices| prices.take(x, value, constraints));
+            let value = price.unwrap_or(f64::INFINITY);
             if self.first.is_none() && value.is_finite() {
                 self.first = Some(value);
             }
             if value < self.best.1 && self.noise.is_none() {
                 self.best.0.copy_from_slice(x);
                 self.best.1 = value;
+                if let Some(prices) = &mut self.prices {
+                    prices.best = prices.told[prices.told.len() - (1 + count)..].to_vec();
+                }
             }
             self.values.push(value);
         }
@@ -134,7 +156,8 @@ impl Sheet {
 }
 
 impl Desk {
-    pub fn new(plan: &Plan) -> Self {
+    /// The desk of a solver whose points have this many constraints.
+    pub fn new(plan: &Plan, constraints: usize) -> Self {
         let config = plan.config();
         let local = matches!(config.method, Method::Auto(Auto { local: true }));
         let space = Space::new(plan, local);
@@ -147,6 +170,7 @@ impl Desk {
             budget: super::budget(plan),
             best: (vec![0.5; plan.dim()], f64::INFINITY),
             first: None,
+            prices: Prices::new(constraints),
             noise: None,
             width: config.batch.unwrap_or(1),
             seed: config.seed,
@@ -186,7 +210,7 @@ impl Desk {
     pub fn note(&self, name: &str, end: &str) {
         self.with(|sheet| {
             let from = sheet.notes.phases.last().map_or(0, |phase| phase.to);
-            let (to, best) = (sheet.spent, sheet.best.1);
+            let (to, best) = (sheet.spent, sheet.best_value());
             sheet.notes.phases.push(Phase { name: name.into(), from, to, best, end: end.into() });
         });
     }
@@ -205,6 +229,19 @@ impl Desk {
     /// larger one allows the rest.
     pub fn evaluate(&self, points: &[f64]) -> Round<'_> {
         Round { desk: self, points: points.to_vec(), at: None }
+    }
+
+    /// The same, with the energy and the constraints of each point, which make its value; nothing if there are no constraints.
+    pub async fn evaluate_parts(&self, points: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut round = self.evaluate(points);
+        let values = Pin::new(&mut round).await;
+        let parts = self.with(|sheet| match (&sheet.prices, round.at) {
+            (Some(prices), Some((_, from))) => {
+                prices.told[from * prices.width()..(from + values.len()) * prices.width()].to_vec()
+            }
+            _ => Vec::new(),
+        });
+        (values, parts)
     }
 
     /// The value of one point.

@@ -47,7 +47,10 @@ struct Arm {
 /// Everything, from the first evaluation to the last. Returns when restarts no longer pay.
 pub(super) async fn solve(desk: Desk) {
     let mut driver = Driver::new(&desk);
-    if let Some(first) = desk.with(|sheet| sheet.space.first.clone()) {
+    if desk.is_constrained() {
+        let drawn = driver.random.uniforms(desk.numbers_for_prices(driver.usual));
+        desk.begin_prices(driver.usual, &drawn).await;
+    } else if let Some(first) = desk.with(|sheet| sheet.space.first.clone()) {
         desk.value(&first).await;
     }
     if desk.with(|sheet| sheet.local) {
@@ -59,7 +62,10 @@ pub(super) async fn solve(desk: Desk) {
         desk.with(|sheet| sheet.notes.verdict = Some(format!("The polish from the start is over: {why}.")));
         return;
     }
-    if driver.lines().await {
+    if desk.is_constrained() {
+        // Constraints join coordinates, even those that act alone.
+        noise::look(&desk).await;
+    } else if driver.lines().await {
         return;
     }
     driver.restarts().await;
@@ -165,7 +171,10 @@ impl<'a> Driver<'a> {
     async fn restarts(&mut self) {
         let desk = self.desk;
         let given = desk.with(|sheet| sheet.space.first.is_some());
-        let mean = self.start(1, given).await;
+        let mean = match desk.is_constrained() && !given {
+            true => desk.with(|sheet| sheet.best.0.clone()),
+            false => self.start(1, given).await,
+        };
         let end = self.run("first run", mean, WIDE, 1).await;
         self.judge(end);
         noise::confirm(desk).await;
@@ -180,6 +189,7 @@ impl<'a> Driver<'a> {
             let cost = |i: usize| arms[i].spent as f64 / share(i);
             let arm = &mut arms[usize::from(cost(0) > cost(1))];
             let (before, (place, best)) = desk.with(|sheet| (sheet.spent, sheet.best.clone()));
+            let rises = desk.rises();
             // On a plateau only many particles see which way is down.
             let (times, step, drawn) = if self.plateau { (8, WIDE, 1) } else { (arm.times, arm.step, arm.drawn) };
             let sharpened = self.sharpen().await;
@@ -204,7 +214,9 @@ impl<'a> Driver<'a> {
             let (now, value) = desk.with(|sheet| sheet.best.clone());
             let same = SAME * desk.with(|sheet| sheet.first.map_or(0.0, |first| first - sheet.best.1));
             let gain = best - value > (1e-9 * best.abs()).max(noise::doubt(desk)).max(same);
-            if gain && !is_near(&place, &now) || best.is_infinite() && value.is_finite() {
+            // A point that was the best until prices rose is no other minimum.
+            let other = !is_near(&place, &now) && (gain || desk.rises() > rises);
+            if other || best.is_infinite() && value.is_finite() {
                 (fruitless, found_at, visits) = (0, spent, 1);
             } else {
                 fruitless += 1;
@@ -306,7 +318,8 @@ impl<'a> Driver<'a> {
             grouped(descent.spent()),
             end.sentence()
         ));
-        if value <= desk.best() {
+        // Where a constraint holds a point, the curvature of the price says nothing.
+        if value <= desk.best() && !desk.is_constrained() {
             descent.leave_covariance();
         }
         self.remember(value, place, end);

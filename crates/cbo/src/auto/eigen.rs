@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of small symmetric matrices: Householder's reflections make the matrix tridiagonal, then QL steps with
 //! implicit shifts make it diagonal (Golub and Van Loan, Matrix Computations, 8.3).
 
-use super::linear::dot;
+use crate::matrix::linear::dot;
 
 /// Steps for one eigenvalue; a few are enough.
 const STEPS: usize = 50;

@@ -1,6 +1,7 @@
 //! The evaluation of a round: on the calling thread, or spread over threads that start when they are first needed.
 
 use crate::answers::Answers;
+use crate::constraint;
 use crate::objective::{Grouping, Objective, Rows, StepContext};
 use crate::report::SolveError;
 use crate::simd::Scalar;
@@ -34,21 +35,31 @@ impl Threads {
         objective.grouping() == Grouping::Blocks && !(is_limited && self.pace.is_none_or(|pace| pace > SLOW))
     }
 
-    /// Writes the energies of `rows`, whose evaluations are cheap, to `out`.
+    /// Writes the energies of `rows`, whose evaluations are cheap, and their constraints to `out`.
     pub fn evaluate<T: Scalar>(
         &mut self,
         objective: &impl Objective<T>,
         at: StepContext,
         rows: Rows<'_, T>,
-        out: &mut [T],
+        (out, constraints): (&mut [T], &mut [T]),
     ) -> Result<(), SolveError> {
         let start = Instant::now();
+        let failed = |source| SolveError::Evaluation { step: at.step, source };
+        let constrained = !constraints.is_empty();
         let is_worth_it = rows.len() > 1 && rows.as_slice().len() >= WORTH_THREADS;
         let Some(pool) = self.pool_if(is_worth_it)? else {
-            let outcome = objective.energies(at, rows, out);
+            let outcome = match constrained {
+                true => constraint::evaluate(objective, at, rows, (out, constraints), 1),
+                false => objective.energies(at, rows, out),
+            };
             self.pace = Some(start.elapsed().as_secs_f64() / rows.len().max(1) as f64);
-            return outcome.map_err(|source| SolveError::Evaluation { step: at.step, source });
+            return outcome.map_err(failed);
         };
+        if constrained {
+            let threads = pool.current_num_threads();
+            let work = || constraint::evaluate(objective, at, rows, (out, constraints), threads);
+            return pool.install(work).map_err(failed);
+        }
         let piece = rows.len().div_ceil(4 * pool.current_num_threads());
         let pieces = rows.as_slice().par_chunks(piece * rows.dim()).zip(out.par_chunks_mut(piece)).enumerate();
         let error = pool.install(|| {
@@ -58,7 +69,7 @@ impl Threads {
                 outcome.err().map(|error| error.after(i * piece))
             })
         });
-        error.map_or(Ok(()), |source| Err(SolveError::Evaluation { step: at.step, source }))
+        error.map_or(Ok(()), |source| Err(failed(source)))
     }
 
     /// Asks for energies of `rows` that are not known, one by one, until the answers are enough.

@@ -14,10 +14,10 @@ mod desk;
 mod driver;
 mod eigen;
 mod evaluate;
-mod linear;
 mod model;
 mod noise;
 mod notes;
+mod prices;
 mod random;
 mod regression;
 mod rows;
@@ -27,13 +27,13 @@ mod separable;
 mod settings;
 mod shape;
 mod space;
-mod symmetric;
 
 pub use notes::Phase;
 pub(crate) use run::{Run, resume, solve};
 pub use settings::Auto;
 
 use crate::config::Plan;
+use crate::constraint::violation;
 use desk::Desk;
 use std::fmt;
 use std::future::Future;
@@ -82,13 +82,14 @@ impl fmt::Debug for Solver {
 impl Solver {
     /// A solver at its beginning.
     pub fn new(plan: &Plan) -> Self {
-        Self::with(plan, budget(plan), plan.config().batch.unwrap_or(1))
+        Self::with(plan, budget(plan), plan.config().batch.unwrap_or(1), 0)
     }
 
-    /// A solver with other limits than those of its plan: evaluations, and the points that a round should have at least.
+    /// A solver with other limits than those of its plan: evaluations, and the points that a round should have at least; and with this
+    /// many constraints.
     #[doc(hidden)]
-    pub fn with(plan: &Plan, budget: u64, width: usize) -> Self {
-        let desk = Desk::new(plan);
+    pub fn with(plan: &Plan, budget: u64, width: usize, constraints: usize) -> Self {
+        let desk = Desk::new(plan, constraints);
         desk.with(|sheet| (sheet.budget, sheet.width) = (budget, width));
         let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(driver::solve(desk.clone()));
         let mut solver = Self { desk, work: Mutex::new(work), done: false, asked: Vec::new() };
@@ -124,11 +125,20 @@ impl Solver {
     /// Takes the values of the points asked for. NaN and minus infinity are failures, infinity is an infeasible point.
     ///
     /// # Panics
-    /// If there are not as many values as points.
+    /// If there are not as many values as points, or if there are constraints.
     pub fn tell(&mut self, values: &[f64]) {
+        self.tell_constrained(values, &[]);
+    }
+
+    /// Takes the values of the points asked for and their constraints, those of the first point first.
+    ///
+    /// # Panics
+    /// If there are not as many values and constraints as the points have.
+    pub fn tell_constrained(&mut self, values: &[f64], constraints: &[f64]) {
         let complete = self.desk.with(|sheet| {
             assert_eq!(values.len() * sheet.dim(), sheet.waiting().len(), "values for points");
-            sheet.take(values)
+            assert_eq!(constraints.len(), values.len() * sheet.constraints(), "constraints for points");
+            sheet.take(values, constraints)
         });
         if complete && !self.done { self.proceed() } else { self.lay_out() }
     }
@@ -154,12 +164,24 @@ impl Solver {
         noise::is_known(&self.desk)
     }
 
-    /// Writes down the best point in the user's coordinates; gives its value, and how far that may be off.
-    fn incumbent(&self, x: &mut [f64]) -> (f64, f64) {
+    /// Writes down the best point in the user's coordinates; gives its value, how far that may be off, and how far the point violates its
+    /// constraints.
+    fn incumbent(&self, x: &mut [f64]) -> (f64, f64, f64) {
         self.desk.with(|sheet| {
             sheet.space.to_user(&sheet.best.0, x);
-            (sheet.best.1, sheet.noise.as_ref().map_or(0.0, noise::Noise::doubt))
+            let doubt = sheet.noise.as_ref().map_or(0.0, noise::Noise::doubt);
+            match sheet.prices.as_ref().map(|prices| &prices.best[..]) {
+                Some([energy, constraints @ ..]) if violation(constraints) > 0.0 => {
+                    (*energy, doubt, violation(constraints))
+                }
+                _ => (sheet.best.1, doubt, 0.0),
+            }
         })
+    }
+
+    /// What a violation of each constraint costs.
+    fn penalties(&self) -> Vec<f64> {
+        self.desk.with(|sheet| sheet.prices.as_ref().map_or(Vec::new(), |prices| prices.penalty.weights().to_vec()))
     }
 
     /// What it saw and why it did what it did.
@@ -169,6 +191,7 @@ impl Solver {
         if known > 1 {
             sentences.push(format!("Runs ended in {known} different places; {times} of them where the last one did."));
         }
+        sentences.extend(self.desk.sentence_of_prices());
         sentences.extend(self.desk.with(|sheet| sheet.noise.as_ref().map(noise::Noise::sentence)));
         let dim = self.desk.dim();
         let covariance = self.desk.with(|sheet| sheet.covariance().map(<[f64]>::to_vec));

@@ -119,6 +119,13 @@ impl Sheet {
         self.noise.as_ref().is_some_and(since)
     }
 
+    /// What the value of a new best point consists of, if there are constraints: it was the first of the round.
+    fn best_is_first_told(&mut self) {
+        if let Some(prices) = &mut self.prices {
+            prices.best = prices.told[..prices.width()].to_vec();
+        }
+    }
+
     /// Counts evaluations of the incumbent.
     fn confirm(&mut self, values: &[f64]) {
         let Some(noise) = &mut self.noise else { return };
@@ -160,6 +167,7 @@ impl Sheet {
             noise.variance = (tally.squares, tally.count - 1.0);
         }
         self.best = (point.to_vec(), tally.mean);
+        self.best_is_first_told();
         Verdict::Better
     }
 }
@@ -181,6 +189,7 @@ pub(super) async fn look(desk: &Desk) {
         let incumbent = Tally { count: 1.0, mean: again, squares: 0.0 };
         let variance = (0.5 * gap * gap, 1.0);
         sheet.best = (point, again);
+        sheet.best_is_first_told();
         sheet.noise = Some(Noise { incumbent, run: 0, variance, from: sheet.spent, used: 0 });
     });
     desk.say(format!(

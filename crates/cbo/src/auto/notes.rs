@@ -9,7 +9,7 @@ pub struct Phase {
     pub from: u64,
     /// The evaluations after it.
     pub to: u64,
-    /// The best value of the whole run at its end.
+    /// The best value of the whole run at its end; with a penalty, as long as no point meets all constraints.
     pub best: f64,
     /// Why it ended, as a sentence without its full stop.
     pub end: String,

@@ -3,9 +3,9 @@
 
 use super::core::Core;
 use super::descent::median;
-use super::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use super::model::{Frame, Kind, Model, fill};
-use super::symmetric::{add_squares, cholesky, inverse, symmetric_times};
+use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
+use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,
@@ -34,6 +34,8 @@ pub(super) struct Sample {
     pub number: u64,
     pub point: Vec<f64>,
     pub value: f64,
+    /// What the value consists of, if there are constraints.
+    pub parts: Vec<f64>,
 }
 
 /// A sample in the regression.
@@ -316,7 +318,7 @@ mod tests {
         Random::new(5, 0).normals(count, dim, &mut points);
         let sample = |(number, x): (usize, &[f64])| {
             let point: Vec<f64> = x.iter().map(|x| x * closer.powi(number as i32)).collect();
-            Sample { number: number as u64, value: f(&point), point }
+            Sample { number: number as u64, value: f(&point), point, parts: Vec::new() }
         };
         points.chunks_exact(dim).enumerate().map(sample).collect()
     }

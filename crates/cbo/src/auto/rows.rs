@@ -1,6 +1,6 @@
 //! Sums and inner products of a few long rows, in an order that every instruction set keeps.
 
-use super::linear::{axpy, axpy4, inner};
+use crate::matrix::linear::{axpy, axpy4, inner};
 use crate::simd::{Kernel, Vector, run};
 
 /// Columns of which inner products are summed at once.

@@ -6,8 +6,9 @@ use super::{Solver, budget};
 use crate::answers::{Answers, Known, Limits};
 use crate::buffer::Buffer;
 use crate::config::{ConfigError, Plan};
+use crate::constraint::violation;
 use crate::ensemble::Ensemble;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, best_of};
 use crate::numbers::grouped;
 use crate::objective::{Objective, Rows, StepContext};
 use crate::observer::Observer;
@@ -26,6 +27,10 @@ pub(crate) struct Run<T> {
     /// The points of the round, and their energies.
     points: Ensemble<T>,
     energies: Vec<T>,
+    /// Their constraints.
+    constraints: Vec<T>,
+    /// What violations of them cost.
+    penalties: Vec<f64>,
     /// What is known of these, if the round is left half evaluated.
     pub(super) midway: Option<Midway<T>>,
     /// What the solver was told.
@@ -40,7 +45,7 @@ pub(crate) fn solve<T: Scalar>(
     objective: &impl Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
-    follow(Run::begin(plan, objective.is_stochastic())?, objective, observer)
+    follow(Run::begin(plan, objective.is_stochastic(), objective.constraints())?, objective, observer)
 }
 
 /// [`resume`](crate::resume) with this method.
@@ -50,7 +55,7 @@ pub(crate) fn resume<T: Scalar>(
     observer: &mut dyn Observer<T>,
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
-    let (mut run, told) = Run::load(plan, objective.is_stochastic(), state)?;
+    let (mut run, told) = Run::load(plan, objective.is_stochastic(), Some(objective.constraints()), state)?;
     if told {
         // Its observers were told of this round before it was saved.
         if let Some(reason) = tell(&run, &mut ()) {
@@ -96,13 +101,18 @@ fn to_its_end<T: Scalar>(
 }
 
 impl<T: Scalar> Run<T> {
-    /// A run at its beginning, nothing evaluated.
-    pub fn begin(plan: &Plan, stochastic: bool) -> Result<Self, SolveError> {
-        Self::begin_with(plan, stochastic, budget(plan))
+    /// A run at its beginning, nothing evaluated. Its points have this many constraints.
+    pub fn begin(plan: &Plan, stochastic: bool, constraints: usize) -> Result<Self, SolveError> {
+        Self::begin_with(plan, stochastic, budget(plan), constraints)
     }
 
     /// The same, with the evaluations that its first solver was allowed.
-    pub(super) fn begin_with(plan: &Plan, stochastic: bool, budget: u64) -> Result<Self, SolveError> {
+    pub(super) fn begin_with(
+        plan: &Plan,
+        stochastic: bool,
+        budget: u64,
+        constraints: usize,
+    ) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
         if stochastic {
@@ -110,11 +120,13 @@ impl<T: Scalar> Run<T> {
             return Err(ConfigError { field: "method", value: config.method.to_string(), remedy }.into());
         }
         let mut run = Self {
-            solver: Solver::with(plan, budget, config.batch.unwrap_or(1)),
+            solver: Solver::with(plan, budget, config.batch.unwrap_or(1), constraints),
             ledger: Ledger::new(plan.dim(), None),
             agreed: Agreed { alpha: f64::INFINITY, ..Agreed::nothing(plan.dim()) },
             points: Ensemble::empty(plan.dim()),
             energies: Vec::new(),
+            constraints: Vec::new(),
+            penalties: vec![0.0; constraints],
             midway: None,
             told: Told::new(budget),
             threads: Threads::new(config.threads),
@@ -130,7 +142,7 @@ impl<T: Scalar> Run<T> {
         let (at, rows) = (self.context(), self.points.rows());
         if self.midway.is_none() && self.threads.takes_all_at_once(objective, self.plan.config().max_seconds.is_some())
         {
-            self.threads.evaluate(objective, at, rows, &mut self.energies)?;
+            self.threads.evaluate(objective, at, rows, (&mut self.energies, &mut self.constraints))?;
             self.ledger.evaluations += self.energies.len() as u64;
             return Ok(None);
         }
@@ -141,7 +153,7 @@ impl<T: Scalar> Run<T> {
             self.pause(known);
             return outcome.map(|()| Some(reason.unwrap_or(StopReason::Observer)));
         }
-        self.take(known.energies());
+        self.take(known.energies(), known.constraints());
         Ok(None)
     }
 
@@ -158,12 +170,18 @@ impl<T: Scalar> Run<T> {
             }
             self.ledger.infeasible += u64::from(value == f64::INFINITY);
             self.agreed.least = self.agreed.least.min(value);
-            if value < self.ledger.best.value && !self.solver.is_noisy() {
-                self.ledger.improve(self.points.rows().row(row), value, 0);
-            }
         }
-        self.told.note(self.solver.ask(), &self.energies);
-        self.solver.tell(&values);
+        let violated = |row: usize| violation(of_row(&self.constraints, self.penalties.len(), row));
+        let best = best_of(self.energies.iter().copied().enumerate(), violated);
+        if let Some((row, value, violation)) = best
+            && self.ledger.would_improve(value, violation)
+            && !self.solver.is_noisy()
+        {
+            self.ledger.improve(self.points.rows().row(row), value, violation, 0);
+        }
+        let constraints: Vec<f64> = self.constraints.iter().map(|g| g.to_f64()).collect();
+        self.told.note(self.solver.ask(), &self.energies, &self.constraints);
+        self.solver.tell_constrained(&values, &constraints);
         if self.solver.is_noisy() {
             self.follow_best();
         }
@@ -174,12 +192,12 @@ impl<T: Scalar> Run<T> {
     /// The best point of a noisy function is the solver's choice.
     fn follow_best(&mut self) {
         let mut x = vec![0.0; self.plan.dim()];
-        let (value, doubt) = self.solver.incumbent(&mut x);
+        let (value, doubt, violation) = self.solver.incumbent(&mut x);
         let ledger = &mut self.ledger;
-        if value + doubt < ledger.best.value {
+        if ledger.would_improve(value + doubt, violation) {
             ledger.improved = ledger.step;
         }
-        ledger.best = Evaluated { x: x.into_iter().map(T::from_f64).collect(), value };
+        ledger.best = Evaluated { x: x.into_iter().map(T::from_f64).collect(), value, violation };
         ledger.doubt = doubt;
     }
 
@@ -187,6 +205,7 @@ impl<T: Scalar> Run<T> {
     fn look(&mut self) {
         let agreed = &mut self.agreed;
         (agreed.sigma, agreed.effective_sample_size) = self.solver.consensus(&mut agreed.consensus);
+        self.penalties = self.solver.penalties();
     }
 
     /// Ends the run.
@@ -231,6 +250,14 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.midway.as_ref().map_or(&self.energies, |midway| midway.known.energies())
     }
 
+    fn constraints(&self) -> &[T] {
+        self.midway.as_ref().map_or(&self.constraints, |midway| midway.known.constraints())
+    }
+
+    fn penalties(&self) -> &[f64] {
+        &self.penalties
+    }
+
     fn evaluated(&self) -> Option<&[u32]> {
         None
     }
@@ -246,6 +273,8 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.points = Ensemble::new(points, self.plan.dim());
         self.energies.clear();
         self.energies.resize(self.points.len(), T::from_f64(f64::NAN));
+        self.constraints.clear();
+        self.constraints.resize(self.points.len() * self.penalties.len(), T::from_f64(f64::NAN));
     }
 
     fn points(&self) -> Rows<'_, T> {
@@ -261,15 +290,19 @@ impl<T: Scalar> Process<T> for Run<T> {
             begun: self.ledger.evaluations > 0,
             reached: false,
         };
-        let nothing = || Known::default().nothing_of(self.points.len());
+        let nothing = || Known::default().nothing_of(self.points.len(), self.penalties.len());
         Answers::new(self.midway.take().map_or_else(nothing, |midway| midway.known), limits)
     }
 
     fn pause(&mut self, known: Known<T>) {
         let mut ledger = self.ledger.clone();
-        let better = |(_, value): &(usize, f64)| *value < self.ledger.best.value && !self.solver.is_noisy();
-        if let Some((row, value)) = ledger.count(known.iter()).filter(better) {
-            ledger.improve(self.points.rows().row(row), value, 0);
+        ledger.count(known.iter().map(|(_, energy)| energy));
+        let best = best_of(known.iter(), |row| violation(known.constraints_of(row)));
+        if let Some((row, value, violation)) = best
+            && ledger.would_improve(value, violation)
+            && !self.solver.is_noisy()
+        {
+            ledger.improve(self.points.rows().row(row), value, violation, 0);
         }
         self.midway = Some(Midway { known, ledger });
     }
@@ -278,9 +311,10 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.midway.is_some()
     }
 
-    fn take(&mut self, energies: &[T]) -> bool {
+    fn take(&mut self, energies: &[T], constraints: &[T]) -> bool {
         self.midway = None;
         self.energies.copy_from_slice(energies);
+        self.constraints.copy_from_slice(constraints);
         self.ledger.evaluations += energies.len() as u64;
         true
     }
@@ -313,10 +347,12 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.ledger().check_end()
     }
 
-    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T> {
-        let ledger = self.ledger();
+    fn summary(&self, consensus: Option<(f64, f64)>, stop: StopReason) -> RunReport<T> {
+        let (ledger, evaluated) = (self.ledger(), consensus.is_some());
         let x = self.agreed.consensus.iter().map(|&x| T::from_f64(x)).collect();
-        let consensus = Evaluated { x, value: consensus_value.unwrap_or(f64::NAN) };
+        let (value, violation) = consensus.unwrap_or((f64::NAN, f64::NAN));
+        let violation = if self.penalties.is_empty() { 0.0 } else { violation };
+        let consensus = Evaluated { x, value, violation };
         let message = match stop {
             StopReason::Converged => self.solver.verdict(),
             StopReason::Evaluations if self.plan.config().max_evaluations.is_none() => Some(format!(
@@ -327,17 +363,17 @@ impl<T: Scalar> Process<T> for Run<T> {
             _ => None,
         };
         RunReport {
-            best: if consensus.value < ledger.best.value && !self.solver.is_noisy() {
+            best: if ledger.would_improve(value, violation) && !self.solver.is_noisy() {
                 consensus.clone()
             } else {
                 ledger.best.clone()
             },
             consensus,
             stop,
-            message: message.unwrap_or_else(|| ledger.message(&self.plan, stop)),
+            message: message.unwrap_or_else(|| ledger.message(&self.plan, stop)) + &ledger.caveat(),
             steps: ledger.step,
             time: 0.0,
-            evaluations: ledger.evaluations + u64::from(consensus_value.is_some()),
+            evaluations: ledger.evaluations + u64::from(evaluated),
             failed_evaluations: ledger.failed,
             infeasible_evaluations: ledger.infeasible,
             alpha: self.agreed.alpha,
@@ -349,6 +385,13 @@ impl<T: Scalar> Process<T> for Run<T> {
             phases: self.solver.phases(),
             explanation: self.solver.sentences(),
             covariance: self.solver.covariance(),
+            minimisers: Vec::new(),
+            penalties: self.penalties.clone(),
         }
     }
+}
+
+/// The constraints of a row, of so many in each.
+fn of_row<T>(constraints: &[T], count: usize, row: usize) -> &[T] {
+    &constraints[row * count..(row + 1) * count]
 }

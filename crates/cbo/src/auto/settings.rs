@@ -24,6 +24,7 @@ impl Auto {
             given("dt", config.dt != usual.dt, plain(config.dt)),
             given("diffusion", config.diffusion != usual.diffusion, config.diffusion.to_string()),
             given("scheme", config.scheme != usual.scheme, config.scheme.to_string()),
+            config.truncation.map(|length| ("truncation", plain(length))),
             given("update", config.update != usual.update, config.update.to_string()),
             config.kick.map(|kick| ("kick", plain(kick))),
             config.freeze.as_ref().map(|point| ("freeze", format!("{point:?}"))),

@@ -2,8 +2,8 @@
 
 mod low_rank;
 
-use super::linear::{dot, multiply_lower, multiply_triangular, solve_lower};
-use super::symmetric::{add_squares, cholesky};
+use crate::matrix::linear::{dot, multiply_lower, multiply_triangular, solve_lower};
+use crate::matrix::symmetric::{add_squares, cholesky};
 use low_rank::LowRank;
 
 /// Up to this dimension all covariances are learnt.

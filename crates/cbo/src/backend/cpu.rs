@@ -2,6 +2,7 @@
 
 use super::Backend;
 use super::ahead::Ahead;
+use super::differences::Differences;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
 use crate::answers::Answers;
@@ -11,9 +12,10 @@ use crate::buffer::Buffer;
 use crate::config::{Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size, least_of};
 use crate::ensemble::Ensemble;
-use crate::method::{Method, Motion, Move, Remembering};
+use crate::method::{Advance, Method, Motion, Move, Remembering, Whole};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::population::{Columns, Population};
+use crate::ranking::Ranking;
 use crate::report::SolveError;
 use crate::schedule::{Alpha, Weighing};
 use crate::simd::Scalar;
@@ -36,12 +38,18 @@ pub(crate) struct Cpu<T> {
     walls: Option<Walls<T>>,
     /// The centre of the move that is being made, repeated for a few rows.
     centres: Buffer<T>,
+    /// The matrix of that move, if it has one.
+    factor: Vec<T>,
+    /// What the method computes with when it looks at all particles.
+    room: Buffer<f64>,
     /// Normals of the coming move, where they are drawn while the caller evaluates.
     ahead: Option<Arc<Ahead<T>>>,
     /// For moves of single particles.
     scratch: Scratch<T>,
     /// The energies in double precision, for finding alpha.
     doubles: Vec<f64>,
+    /// Weights by rank, where they are asked for.
+    ranking: Ranking,
     /// ||var(V)||_2 when the swarm was last reduced.
     variance: f64,
 }
@@ -51,23 +59,25 @@ impl<T: Scalar> Cpu<T> {
     pub fn begin(plan: &Plan, grouping: Grouping) -> Result<Self, SolveError> {
         let (config, dim) = (plan.config(), plan.dim());
         let (particles, batch) = (config.particles, plan.batch_size());
+        let room = config.method.room(particles, batch, dim);
         let no_memory = || {
-            let columns = if config.method.remembers() { 2 } else { 1 };
-            let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128;
+            let columns = 1 + config.method.keeps().rows as u128;
+            let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128 + 8 * room as u128;
             SolveError::Memory { particles, bytes }
         };
         let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
-        let noises = config.method.noises();
+        let (noises, doubles) = (config.method.noises(), config.method.doubles(dim));
         let costly = grouping == Grouping::Single;
-        let crew = Crew::new(config.threads, costly, particles * dim, || Scratch::new(dim, block_rows(dim), noises))?;
+        let scratch = |rows| Scratch::new(dim, rows, noises).with_doubles(doubles);
+        let crew = Crew::new(config.threads, costly, particles * dim, || scratch(block_rows(dim)))?;
         let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
         config.init.draw(config.seed, dim, &mut positions);
         if let Some(walls) = &walls {
             T::confine(walls, &mut positions);
         }
         let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
-        let mut population =
-            Population::new(positions, dim, batches, config.method.remembers()).ok_or_else(no_memory)?;
+        let mut population = Population::new(positions, dim, batches, config.method.keeps()).ok_or_else(no_memory)?;
+        config.method.start(config, &mut population)?;
         population.gather();
         Ok(Self {
             plan: plan.clone(),
@@ -77,19 +87,24 @@ impl<T: Scalar> Cpu<T> {
             crew,
             walls,
             centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
+            factor: Vec::new(),
+            room: Buffer::try_new(room).ok_or_else(no_memory)?,
             ahead: None,
-            scratch: Scratch::new(dim, 0, noises),
+            scratch: scratch(0),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
+            ranking: Ranking::with_room(if config.method.weighs_ranks() { batch } else { 0 }),
         })
     }
 
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
-    fn set_centres(&mut self, centre: &[f64]) {
-        for row in self.centres.chunks_exact_mut(centre.len()) {
-            for (c, x) in row.iter_mut().zip(centre) {
+    fn set_centres(&mut self, decided: &Move) {
+        for row in self.centres.chunks_exact_mut(decided.centre.len()) {
+            for (c, x) in row.iter_mut().zip(&decided.centre) {
                 *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
             }
         }
+        self.factor.clear();
+        self.factor.extend(decided.factor.iter().map(|&x| T::from_f64(x)));
     }
 
     /// One pass over all particles, block by block, while positions are in cache: the pending move, then the energies and the sums.
@@ -100,17 +115,18 @@ impl<T: Scalar> Cpu<T> {
         alpha: Option<f64>,
         objective: &dyn Objective<T>,
     ) -> Result<(), EvalError> {
-        let at = self.plan.context(step, self.data_batch());
+        let at = self.plan.context(step, self.round_of_batches());
         if let Some(decided) = pending {
-            self.set_centres(&decided.centre);
+            self.set_centres(decided);
         }
-        let Self { plan, population, sums, crew, walls, centres, .. } = self;
+        let Self { plan, population, sums, crew, walls, centres, factor, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
-        let motion = pending.map(|decided| Motion::new(decided, config, dim, centres, walls.as_ref()));
+        let motion = pending.map(|decided| Motion::new(decided, config, dim, (centres, factor), walls.as_ref()));
         let rounds = config.method.rounds(at.step);
         crew.each(Blocks::of(population.columns(), sums, block_rows(dim), dim), Effort::Move, |mut block, scratch| {
             if let Some(motion) = &motion {
-                T::advance(motion, block.first, block.rows, block.points, scratch);
+                let Blocks { first, rows, points, more, .. } = &mut block;
+                T::advance(Advance { motion, first: *first, rows, kept: points, more, scratch });
             }
             for round in 0..rounds {
                 let first = block.first;
@@ -132,7 +148,7 @@ impl<T: Scalar> Cpu<T> {
         let dim = self.plan.dim();
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
-        let asked = Columns { rows, energies, points: &mut [], values: &mut [] };
+        let asked = Columns { rows, energies, ..Columns::default() };
         self.crew.each(Blocks::of(asked, &mut [], block_rows(dim), dim), Effort::Move, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
@@ -158,6 +174,10 @@ impl<T: Scalar> Cpu<T> {
         let alpha = match weighing {
             Weighing::Alpha(alpha) => alpha,
             Weighing::SampleSize(fraction) => self.alpha_for(fraction),
+            Weighing::Ranks => {
+                self.rank_pass();
+                return f64::NAN;
+            }
         };
         if !done {
             self.weigh_pass(alpha);
@@ -172,6 +192,18 @@ impl<T: Scalar> Cpu<T> {
         let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
         infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
             weigh(&plan.config().method, alpha, &mut block, scratch, false);
+            Ok(())
+        }));
+    }
+
+    /// A pass over the particles of the step, weighed by the order of their energies.
+    fn rank_pass(&mut self) {
+        let Self { plan, population, sums, crew, ranking, .. } = self;
+        let dim = plan.dim();
+        let columns = population.columns();
+        let weights = ranking.weights(columns.energies);
+        infallible(crew.each(Blocks::of(columns, sums, block_rows(dim), dim), Effort::Sum, |block, _| {
+            block.sums[0].weigh_by(&weights[block.first..][..block.energies.len()], block.rows);
             Ok(())
         }));
     }
@@ -226,7 +258,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         if let Some(decided) = pending {
             self.advance(decided, step);
         }
-        let at = self.plan.context(step, self.data_batch());
+        let at = self.plan.context(step, self.round_of_batches());
         let rounds = self.plan.config().method.rounds(step);
         for round in 0..rounds {
             self.ask_blocks(round, at, objective)?;
@@ -236,28 +268,29 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn advance(&mut self, decided: &Move, step: u64) {
-        self.set_centres(&decided.centre);
-        let Self { plan, crew, walls, population, scratch, centres, .. } = self;
+        self.set_centres(decided);
+        let Self { plan, crew, walls, population, scratch, centres, factor, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
         let ahead = self.ahead.as_deref();
         let effort = if ahead.is_some_and(Ahead::end) { Effort::Sum } else { Effort::Move };
         let Population { ensemble, kept, batches, .. } = population;
-        let everyone = |rows, points| {
-            let columns = Columns { rows, energies: &mut [], points, values: &mut [] };
-            Blocks::of(columns, &mut [], tile_rows(dim), dim)
+        let everyone = |rows, points, more| {
+            Blocks::of(Columns { rows, points, more, ..Columns::default() }, &mut [], tile_rows(dim), dim)
         };
         match batches {
             Some(batches) if config.update == Update::Partial => {
                 let kick = decided.kick;
-                let unkicked = Move { kick: None, centre: Vec::new(), ..*decided };
-                let motion = Motion::new(&unkicked, config, dim, centres, walls.as_ref());
+                let unkicked = Move { kick: None, centre: Vec::new(), factor: Vec::new(), ..*decided };
+                let motion = Motion::new(&unkicked, config, dim, (centres, factor), walls.as_ref());
                 for particle in batches.current().iter().map(|&particle| particle as usize) {
-                    let row = &mut ensemble.positions_mut()[particle * dim..][..dim];
-                    let point = if kept.points.is_empty() { &[] } else { &kept.points[particle * dim..][..dim] };
-                    T::advance(&motion, particle, row, point, scratch);
+                    let place = particle * dim..(particle + 1) * dim;
+                    let rows = &mut ensemble.positions_mut()[place.clone()];
+                    let points = kept.points.get_mut(place.clone()).unwrap_or_default();
+                    let more = kept.more.get_mut(place).unwrap_or_default();
+                    T::advance(Advance { motion: &motion, first: particle, rows, kept: points, more, scratch });
                 }
                 if let Some(amplitude) = kick {
-                    let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                    let blocks = everyone(ensemble.positions_mut(), &mut [], &mut []);
                     infallible(crew.each(blocks, Effort::Move, |block, scratch| {
                         T::kick(&motion, T::from_f64(amplitude), block.first, block.rows, scratch);
                         Ok(())
@@ -265,10 +298,11 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
                 }
             }
             _ => {
-                let motion = Motion::new(decided, config, dim, centres, walls.as_ref()).with(ahead);
-                let blocks = everyone(ensemble.positions_mut(), &mut kept.points);
+                let motion = Motion::new(decided, config, dim, (centres, factor), walls.as_ref()).with(ahead);
+                let blocks = everyone(ensemble.positions_mut(), &mut kept.points, &mut kept.more);
                 infallible(crew.each(blocks, effort, |block, scratch| {
-                    T::advance(&motion, block.first, block.rows, block.points, scratch);
+                    let Blocks { first, rows, points, more, .. } = block;
+                    T::advance(Advance { motion: &motion, first, rows, kept: points, more, scratch });
                     Ok(())
                 }));
             }
@@ -282,13 +316,19 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.gather();
     }
 
+    fn prepare(&mut self, decided: &mut Move, alpha: f64) {
+        let Self { plan, population, crew, room, .. } = self;
+        let config = plan.config();
+        config.method.prepare(Whole { population, crew, config, alpha, dim: plan.dim(), room }, decided);
+    }
+
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
         self.crew.pool()
     }
 
     fn draw_ahead(&mut self, step: u64) {
         let config = self.plan.config();
-        if config.update == Update::Partial || config.method.noises() > 1 {
+        if config.update == Update::Partial || !config.method.draws_ahead() {
             return;
         }
         let Some(pool) = self.crew.pool() else { return };
@@ -323,10 +363,29 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         }
         let dim = self.plan.dim();
         let mut columns = self.population.columns();
-        let asked = Columns { rows: columns.asked(round).0, energies: &mut [], points: &mut [], values: &mut [] };
+        let asked = Columns { rows: columns.asked(round).0, ..Columns::default() };
         self.crew.each(Blocks::of(asked, &mut [], 1, dim), Effort::Costly, |block, _| {
             answers.ask_single(objective, at, block.first, block.rows)
         })
+    }
+
+    fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
+        let (dim, grouping) = (self.plan.dim(), objective.grouping());
+        let Columns { rows, more, .. } = self.population.columns();
+        let differences = (!objective.has_gradients()).then(|| Differences::of(&self.plan.config().init, dim));
+        let gradients = |rows: &[T], out: &mut [T]| match &differences {
+            Some(differences) => differences.gradients(at, objective, rows, out),
+            None => objective.gradients(at, Rows::new(rows, dim), out),
+        };
+        if grouping == Grouping::Together {
+            return gradients(rows, more);
+        }
+        let (block, effort) = match grouping {
+            Grouping::Single => (1, Effort::Costly),
+            _ => (block_rows(dim), Effort::Move),
+        };
+        let blocks = Blocks::of(Columns { rows, more, ..Columns::default() }, &mut [], block, dim);
+        self.crew.each(blocks, effort, |block, _| gradients(block.rows, block.more).map_err(|e| e.after(block.first)))
     }
 
     fn sums(&mut self) -> &mut [Partial] {
@@ -346,7 +405,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
-        self.population.ensemble.is_narrower_than(limit)
+        self.plan.config().method.is_narrower_than(&self.population, limit)
     }
 
     fn energies(&self, round: usize) -> &[T] {
@@ -357,8 +416,16 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.evaluated()
     }
 
-    fn data_batch(&self) -> u64 {
-        self.population.batches.as_ref().map_or(0, Batches::round)
+    fn round_of_batches(&self) -> Option<u64> {
+        self.population.batches.as_ref().map(Batches::round)
+    }
+
+    fn remembered(&self) -> &[T] {
+        &self.population.kept.values
+    }
+
+    fn remembered_mut(&mut self) -> &mut [T] {
+        &mut self.population.kept.values
     }
 
     fn save(&self, to: &mut Writer) {
@@ -367,6 +434,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         to.numbers(ensemble.rows().as_slice());
         to.numbers(energies);
         to.numbers(&kept.points);
+        to.numbers(&kept.more);
         to.numbers(&kept.values);
         to.numbers(&[self.variance]);
         let (round, position) = batches.as_ref().map_or((0, 0), Batches::place);
@@ -385,6 +453,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         from.numbers(population.ensemble.positions_mut())?;
         from.numbers(&mut population.energies)?;
         from.numbers(&mut population.kept.points)?;
+        from.numbers(&mut population.kept.more)?;
         from.numbers(&mut population.kept.values)?;
         let mut variance = [0.0];
         from.numbers(&mut variance)?;

@@ -12,11 +12,33 @@ pub(crate) fn isotropic<V: Vector>(
     normals: &[V::Scalar],
     amplitudes: &mut [V::Scalar],
 ) {
-    // Short rows that do not fill their vectors are better taken several at a time.
-    if motion.dim.is_multiple_of(V::LANES) || motion.dim > NARROW * V::LANES {
+    if is_wide::<V>(motion.dim) {
         wide::<V>(motion, rows, normals);
     } else {
         narrow::<V>(motion, rows, normals, amplitudes);
+    }
+}
+
+/// Short rows that do not fill their vectors are better taken several at a time.
+#[inline(always)]
+fn is_wide<V: Vector>(dim: usize) -> bool {
+    dim.is_multiple_of(V::LANES) || dim > NARROW * V::LANES
+}
+
+/// The same with a centre for each row: of the same centre it makes the same bits.
+#[inline(always)]
+pub(crate) fn isotropic_apart<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    centres: &[V::Scalar],
+    rows: &mut [V::Scalar],
+    normals: &[V::Scalar],
+) {
+    let (dim, drift) = (motion.dim, V::splat(motion.keep));
+    let others = centres.chunks_exact(dim).zip(normals.chunks_exact(dim));
+    for (row, (centre, xi)) in rows.chunks_exact_mut(dim).zip(others) {
+        let norm = if is_wide::<V>(dim) { wide_norm::<V>(row, centre) } else { norm_of::<V>(row, centre) };
+        let noise = norm * V::splat(motion.noise);
+        update!(V, row, xi, centre, |x, xi, centre| noise.mul_add(xi, (x - centre).mul_add(drift, centre)));
     }
 }
 
@@ -27,17 +49,22 @@ fn wide<V: Vector>(motion: &Motion<V::Scalar>, rows: &mut [V::Scalar], normals: 
     let centre = &motion.centres[..dim];
     let drift = V::splat(motion.keep);
     for (row, xi) in rows.chunks_exact_mut(dim).zip(normals.chunks_exact(dim)) {
-        let mut square = V::constant(0.0);
-        let (full, full_centre) = (row.chunks_exact(V::LANES), centre.chunks_exact(V::LANES));
-        let rest = V::load_partial(full.remainder()) - V::load_partial(full_centre.remainder());
-        for (x, c) in full.zip(full_centre) {
-            let x = V::load(x) - V::load(c);
-            square = x.mul_add(x, square);
-        }
-        let norm = V::splat(rest.mul_add(rest, square).sum()).sqrt();
-        let noise = norm * V::splat(motion.noise);
+        let noise = wide_norm::<V>(row, centre) * V::splat(motion.noise);
         update!(V, row, xi, centre, |x, xi, centre| noise.mul_add(xi, (x - centre).mul_add(drift, centre)));
     }
+}
+
+/// The distance of a row from its centre, in all lanes.
+#[inline(always)]
+fn wide_norm<V: Vector>(row: &[V::Scalar], centre: &[V::Scalar]) -> V {
+    let mut square = V::constant(0.0);
+    let (full, full_centre) = (row.chunks_exact(V::LANES), centre.chunks_exact(V::LANES));
+    let rest = V::load_partial(full.remainder()) - V::load_partial(full_centre.remainder());
+    for (x, c) in full.zip(full_centre) {
+        let x = V::load(x) - V::load(c);
+        square = x.mul_add(x, square);
+    }
+    V::splat(rest.mul_add(rest, square).sum()).sqrt()
 }
 
 /// Lanes of the widest vector.

@@ -20,8 +20,8 @@ use crate::simd;
 pub trait Kernels: Sized {
     /// The particles of a run at time 0, on this machine's processor.
     fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<Self>>, SolveError>;
-    /// Moves the particles `first ..`, whose positions are `rows` and whose remembered points are `kept`.
-    fn advance(motion: &Motion<'_, Self>, first: usize, rows: &mut [Self], kept: &[Self], scratch: &mut Scratch<Self>);
+    /// Moves a block of particles.
+    fn advance(block: Advance<'_, '_, Self>);
     /// Gives them plain noise and nothing else.
     fn kick(motion: &Motion<'_, Self>, amplitude: Self, first: usize, rows: &mut [Self], scratch: &mut Scratch<Self>);
     /// The normals of a tile, rows one after the other.
@@ -44,8 +44,8 @@ macro_rules! compiled {
                 Ok(Box::new(Cpu::begin(plan, grouping)?))
             }
             #[inline(never)]
-            fn advance(motion: &Motion<'_, $t>, first: usize, rows: &mut [$t], kept: &[$t], scratch: &mut Scratch<$t>) {
-                Advance { motion, first, rows, kept, scratch }.run();
+            fn advance(block: Advance<'_, '_, $t>) {
+                block.run();
             }
             #[inline(never)]
             fn kick(motion: &Motion<'_, $t>, amplitude: $t, first: usize, rows: &mut [$t], scratch: &mut Scratch<$t>) {

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod cpu;
+mod differences;
 mod isotropic;
 mod kernels;
 mod threads;
@@ -9,8 +10,10 @@ mod tiles;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use cpu::Cpu;
-pub(crate) use isotropic::isotropic;
+pub(crate) use differences::Differences;
+pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;
+pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 
 use crate::answers::Answers;
@@ -37,6 +40,9 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Makes a move, where the caller evaluates.
     fn advance(&mut self, pending: &Move, step: u64);
 
+    /// Completes a move with what only a look at all particles of the step can tell, for methods that need it.
+    fn prepare(&mut self, decided: &mut Move, alpha: f64);
+
     /// The threads, if there are several.
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>>;
 
@@ -59,6 +65,9 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         answers: &Answers<T>,
     ) -> Result<(), EvalError>;
 
+    /// Keeps the gradients at the positions, for a method that needs them.
+    fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError>;
+
     /// The sums of the blocks.
     fn sums(&mut self) -> &mut [Partial];
 
@@ -80,8 +89,14 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Which particles these are, if not all.
     fn evaluated(&self) -> Option<&[u32]>;
 
-    /// The data batch, from 0: one for each full round of particle batches.
-    fn data_batch(&self) -> u64;
+    /// The round of particle batches, from 0, if there are batches.
+    fn round_of_batches(&self) -> Option<u64>;
+
+    /// The energies of the points that all particles remember; none if they remember nothing.
+    fn remembered(&self) -> &[T];
+
+    /// The same, to be changed between two steps.
+    fn remembered_mut(&mut self) -> &mut [T];
 
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);

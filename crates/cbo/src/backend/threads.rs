@@ -5,6 +5,7 @@ use crate::consensus::Partial;
 use crate::population::Columns;
 use crate::report::SolveError;
 use crate::simd::Scalar;
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Coordinates below which a pass is not worth waking threads for.
@@ -40,8 +41,9 @@ pub(crate) struct Blocks<'a, T> {
     pub rows: &'a mut [T],
     /// One energy per particle.
     pub energies: &'a mut [T],
-    /// What each particle remembers: a point, and its energy.
+    /// What the method keeps of each particle: a point or another row, a second one, and the energy of a point that is remembered.
     pub points: &'a mut [T],
+    pub more: &'a mut [T],
     pub values: &'a mut [T],
     /// One sum per block.
     pub sums: &'a mut [Partial],
@@ -54,8 +56,8 @@ pub(crate) struct Blocks<'a, T> {
 impl<'a, T> Blocks<'a, T> {
     /// The particles with these columns, in blocks of `block_rows`.
     pub fn of(columns: Columns<'a, T>, sums: &'a mut [Partial], block_rows: usize, dim: usize) -> Self {
-        let Columns { rows, energies, points, values } = columns;
-        Self { first: 0, rows, energies, points, values, sums, block_rows, dim }
+        let Columns { rows, energies, points, more, values } = columns;
+        Self { first: 0, rows, energies, points, more, values, sums, block_rows, dim }
     }
 
     /// The points of a round of evaluations, and the place of their energies.
@@ -73,20 +75,22 @@ impl<'a, T> Blocks<'a, T> {
         }
         let particles = blocks * self.block_rows;
         let Self { first, block_rows, dim, .. } = self;
-        let (rows, more_rows) = cut(self.rows, particles * dim);
-        let (energies, more_energies) = cut(self.energies, particles);
-        let (points, more_points) = cut(self.points, particles * dim);
-        let (values, more_values) = cut(self.values, particles);
-        let (sums, more_sums) = cut(self.sums, blocks);
+        let (rows, later_rows) = cut(self.rows, particles * dim);
+        let (energies, later_energies) = cut(self.energies, particles);
+        let (points, later_points) = cut(self.points, particles * dim);
+        let (more, later_more) = cut(self.more, particles * dim);
+        let (values, later_values) = cut(self.values, particles);
+        let (sums, later_sums) = cut(self.sums, blocks);
         (
-            Self { first, rows, energies, points, values, sums, block_rows, dim },
+            Self { first, rows, energies, points, more, values, sums, block_rows, dim },
             Self {
                 first: first + particles,
-                rows: more_rows,
-                energies: more_energies,
-                points: more_points,
-                values: more_values,
-                sums: more_sums,
+                rows: later_rows,
+                energies: later_energies,
+                points: later_points,
+                more: later_more,
+                values: later_values,
+                sums: later_sums,
                 block_rows,
                 dim,
             },
@@ -172,6 +176,27 @@ impl<T: Scalar> Crew<T> {
             take_part();
         });
         outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` once with the number of each piece of two columns and its numbers; pieces have the sizes given, the last may have
+    /// fewer. In order on this thread, or spread over the threads if that is `worth` it.
+    pub fn pieces<A: Send, B: Send, E: Send>(
+        &self,
+        worth: bool,
+        (first, size): (&mut [A], usize),
+        (second, other_size): (&mut [B], usize),
+        work: impl Fn(usize, &mut [A], &mut [B]) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        match self.pool.as_ref().filter(|_| worth) {
+            None => {
+                let mut pieces = first.chunks_mut(size).zip(second.chunks_mut(other_size)).enumerate();
+                pieces.try_for_each(|(number, (a, b))| work(number, a, b))
+            }
+            Some(pool) => pool.install(|| {
+                let pieces = first.par_chunks_mut(size).zip(second.par_chunks_mut(other_size)).enumerate();
+                pieces.try_for_each(|(number, (a, b))| work(number, a, b))
+            }),
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Scratch<T> {
     /// Energies and weights of a block in double precision.
     pub(crate) energies: Vec<f64>,
     pub(crate) weights: Vec<f64>,
+    /// Numbers of a particle in double precision, where the method needs them.
+    pub(crate) doubles: Vec<f64>,
 }
 
 /// Coordinates in a tile: its positions and normals fit the first-level cache together.
@@ -42,7 +44,13 @@ impl<T: Scalar> Scratch<T> {
             amplitudes: Buffer::new(AMPLITUDES),
             energies: vec![0.0; block_rows],
             weights: vec![0.0; block_rows],
+            doubles: Vec::new(),
         }
+    }
+
+    /// The same, with room for so many numbers in double precision.
+    pub(crate) fn with_doubles(self, count: usize) -> Self {
+        Self { doubles: vec![0.0; count], ..self }
     }
 }
 

@@ -15,13 +15,21 @@ struct Checked {
     dim: usize,
     /// Steps allowed, from `steps` or `time`.
     last_step: Option<u64>,
+    /// The steps after which the run ends at the latest, if that can be told beforehand.
+    horizon: Option<u64>,
     /// Whether the length of the run is left to the engine.
     open_ended: bool,
 }
 
 impl Plan {
-    pub(super) fn new(config: CboConfig, dim: usize, last_step: Option<u64>, open_ended: bool) -> Self {
-        Self(Arc::new(Checked { config, dim, last_step, open_ended }))
+    pub(super) fn new(
+        config: CboConfig,
+        dim: usize,
+        last_step: Option<u64>,
+        horizon: Option<u64>,
+        open_ended: bool,
+    ) -> Self {
+        Self(Arc::new(Checked { config, dim, last_step, horizon, open_ended }))
     }
 
     /// The configuration that was checked.
@@ -37,6 +45,12 @@ impl Plan {
     /// The last step that the run may take, if steps or time limit it.
     pub fn last_step(&self) -> Option<u64> {
         self.0.last_step
+    }
+
+    /// The steps after which the run ends at the latest, as its limits of steps, time and evaluations say: the length over which settings
+    /// fall that fall over the run.
+    pub fn horizon(&self) -> Option<u64> {
+        self.0.horizon
     }
 
     /// Particles evaluated in a step; for [`auto`](crate::Method::Auto) the points that a round should have at least.
@@ -55,9 +69,9 @@ impl Plan {
         self.0.open_ended
     }
 
-    /// Where in the run the evaluations of a step take place.
-    pub(crate) fn context(&self, step: u64, data_batch: u64) -> StepContext {
-        StepContext { step, epoch: step / self.epoch_steps(), data_batch }
+    /// Where in the run the evaluations of a step take place. Where all particles are evaluated, each step is a round.
+    pub(crate) fn context(&self, step: u64, round_of_batches: Option<u64>) -> StepContext {
+        StepContext { step, epoch: step / self.epoch_steps(), data_batch: round_of_batches.unwrap_or(step) }
     }
 }
 

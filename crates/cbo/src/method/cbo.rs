@@ -8,7 +8,7 @@
 //! by the drift and then diffuses from the moved point: the same with the noise smaller by `1 - lambda dt`.
 
 use super::{Advance, Decision, Diffusion, Motion, Move, Scheme};
-use crate::backend::{TILE, fill, isotropic, settle, tile_rows, update};
+use crate::backend::{Scratch, TILE, fill, isotropic, settle, tile_rows, update};
 use crate::config::CboConfig;
 use crate::simd::{Kernel, Scalar, Vector};
 
@@ -24,11 +24,14 @@ pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
         centre,
         keep,
         noise: match config.scheme {
-            Scheme::EulerMaruyama => amplitude,
-            Scheme::DriftFirst => amplitude * keep,
+            // Noise that is truncated looks at the distance itself.
+            Scheme::DriftFirst if config.truncation().is_none() => amplitude * keep,
+            _ => amplitude,
         },
         kick: at.kicked.then_some(amplitude),
         pull: None,
+        slope: None,
+        factor: old.factor,
     }
 }
 
@@ -51,38 +54,49 @@ fn advance<V: Vector>(Advance { motion, first, rows, scratch, .. }: Advance<'_, 
     let per_tile = tile_rows(dim);
     for (t, tile) in rows.chunks_mut(per_tile * dim).enumerate() {
         let first = (first + t * per_tile) as u32;
-        let count = tile.len() / dim;
-        let (normals, amplitudes) = (&mut scratch.normals[..], &mut scratch.amplitudes[..]);
-        match motion.diffusion {
-            // Rows too long for the cache are taken in pieces.
-            Diffusion::Anisotropic if dim > TILE => {
-                for (number, (x, centres)) in tile.chunks_mut(TILE).zip(motion.centres.chunks(TILE)).enumerate() {
-                    motion.diffusion_noise.piece_meanwhile(first, number * TILE, dim, normals, x).run::<V>();
-                    anisotropic::<V>(motion, centres, x, normals);
-                }
-            }
-            diffusion => {
-                let mut drawn = motion.ahead.and_then(|ahead| ahead.drawn(first as usize, motion.step));
-                let normals = match &mut drawn {
-                    Some(drawn) => drawn.normals(),
-                    None => {
-                        fill::<V>(motion.diffusion_noise, first, count, dim, normals, tile);
-                        &mut *normals
-                    }
-                };
-                match diffusion {
-                    Diffusion::Anisotropic => anisotropic::<V>(motion, motion.centres, tile, normals),
-                    Diffusion::Isotropic => isotropic::<V>(motion, tile, normals, amplitudes),
-                }
+        move_tile::<V>(motion, first, tile, scratch);
+        settle::<V>(motion, first, tile, &mut scratch.normals);
+    }
+}
+
+/// Moves the particles `first ..` of a tile; what ends a move is left to [`settle`].
+#[inline(always)]
+pub(super) fn move_tile<V: Vector>(
+    motion: &Motion<V::Scalar>,
+    first: u32,
+    tile: &mut [V::Scalar],
+    scratch: &mut Scratch<V::Scalar>,
+) {
+    let dim = motion.dim;
+    let (normals, amplitudes) = (&mut scratch.normals[..], &mut scratch.amplitudes[..]);
+    match motion.diffusion {
+        // Rows too long for the cache are taken in pieces.
+        Diffusion::Anisotropic if dim > TILE => {
+            for (number, (x, centres)) in tile.chunks_mut(TILE).zip(motion.centres.chunks(TILE)).enumerate() {
+                motion.diffusion_noise.piece_meanwhile(first, number * TILE, dim, normals, x).run::<V>();
+                anisotropic::<V>(motion, centres, x, normals);
             }
         }
-        settle::<V>(motion, first, tile, normals);
+        diffusion => {
+            let mut drawn = motion.ahead.and_then(|ahead| ahead.drawn(first as usize, motion.step));
+            let normals = match &mut drawn {
+                Some(drawn) => drawn.normals(),
+                None => {
+                    fill::<V>(motion.diffusion_noise, first, tile.len() / dim, dim, normals, tile);
+                    normals
+                }
+            };
+            match diffusion {
+                Diffusion::Anisotropic => anisotropic::<V>(motion, motion.centres, tile, normals),
+                Diffusion::Isotropic => isotropic::<V>(motion, tile, normals, amplitudes),
+            }
+        }
     }
 }
 
 /// V+ = v_a + X (keep + noise xi), coordinate by coordinate: rows do not matter, so vectors run across them.
 #[inline(always)]
-fn anisotropic<V: Vector>(
+pub(super) fn anisotropic<V: Vector>(
     motion: &Motion<V::Scalar>,
     centres: &[V::Scalar],
     rows: &mut [V::Scalar],

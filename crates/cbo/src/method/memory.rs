@@ -2,16 +2,20 @@
 //!
 //! Each particle V remembers a point Y, and the consensus point y_a is that of the remembered points and their energies:
 //!
-//! `dV = -lambda (V - y_a) dt - drift lambda (V - Y) dt + sigma D(V - y_a) dB + noise sigma D(V - Y) dB'`,
+//! `dV = -lambda (V - y_a) dt - drift lambda (V - Y) dt - gradient grad E(V) dt`
+//! `   + sigma D(V - y_a) dB + noise sigma D(V - Y) dB' + gradient_noise D(grad E(V)) dB''`,
 //! `dY = kappa (V - Y) S dt` with `S = (1 + theta + tanh(beta (E(Y) - E(V)))) / 2`.
 //!
 //! With beta = infinity Y is the best point that the particle has seen. See Riedl, *Leveraging memory effects and gradient information in
-//! consensus-based optimization* (doi:10.1017/S0956792523000293), without its gradient drift.
+//! consensus-based optimization* (doi:10.1017/S0956792523000293).
 
 use super::{Advance, Decision, Diffusion, Motion, Move, Remembering, Scheme};
-use crate::backend::{fill, settle, tile_rows};
+use crate::backend::{fill, settle, tile_rows, update};
 use crate::config::{CboConfig, ConfigError};
 use crate::simd::{Kernel, Scalar, Vector};
+
+/// Settings of the dynamics that it does not have.
+pub(super) const WITHOUT: &[&str] = &["truncation"];
 
 /// How particles remember and return.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,18 +25,32 @@ pub struct Memory {
     /// Noise by the distance from it, as a multiple of sigma.
     pub noise: f64,
     /// How sharply better and worse points are told apart. Infinity, a hard memory, keeps the better point. A finite beta, a smooth
-    /// memory, moves the remembered point instead, whose energy then takes a second evaluation per particle and step.
+    /// memory, moves the remembered point instead, whose energy then takes a second evaluation per particle and step. Zero remembers
+    /// nothing: plain consensus-based optimization, perhaps with a gradient.
     pub beta: f64,
     /// How fast a smooth memory moves; `1 / (dt (1 + theta / 2))`, all the way to a much better point, if `None`.
     pub kappa: Option<f64>,
     /// How much of the way a smooth memory goes towards worse points too.
     pub theta: f64,
+    /// Drift along minus the gradient of the energy; 0 for none. Where the objective has no [gradients](crate::Objective::gradients) they
+    /// are central differences, two evaluations per coordinate of each particle.
+    pub gradient: f64,
+    /// Noise by the gradient.
+    pub gradient_noise: f64,
 }
 
 /// Chosen by experiment: beside the engine's default sigma, more of either loses minima that plain consensus-based optimization finds.
 impl Default for Memory {
     fn default() -> Self {
-        Self { drift: 0.2, noise: 0.2, beta: f64::INFINITY, kappa: None, theta: 0.0 }
+        Self {
+            drift: 0.2,
+            noise: 0.2,
+            beta: f64::INFINITY,
+            kappa: None,
+            theta: 0.0,
+            gradient: 0.0,
+            gradient_noise: 0.0,
+        }
     }
 }
 
@@ -42,27 +60,63 @@ impl Memory {
         self.beta.is_infinite()
     }
 
+    /// Whether particles remember anything.
+    pub(super) fn remembers(&self) -> bool {
+        self.beta > 0.0
+    }
+
     fn kappa(&self, dt: f64) -> f64 {
         self.kappa.unwrap_or(1.0 / (dt * (1.0 + 0.5 * self.theta)))
     }
 
-    pub(super) fn check(&self, dt: f64) -> Result<(), ConfigError> {
+    /// Whether particles move as in plain consensus-based optimization.
+    pub(super) fn is_plain(&self) -> bool {
+        self.drift == 0.0 && self.noise == 0.0 && !self.has_gradient()
+    }
+
+    /// Whether particles feel the gradient.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.gradient > 0.0 || self.gradient_noise > 0.0
+    }
+
+    pub(super) fn check(&self, config: &CboConfig) -> Result<(), ConfigError> {
+        let dt = config.dt;
         let refuse = |name: &str, value: f64, remedy: String| {
             Err(ConfigError { field: "method", value: format!("memory with {name} = {value}"), remedy })
         };
-        for (name, value) in [("drift", self.drift), ("noise", self.noise), ("theta", self.theta)] {
+        let amounts = [
+            ("drift", self.drift),
+            ("noise", self.noise),
+            ("theta", self.theta),
+            ("gradient", self.gradient),
+            ("gradient-noise", self.gradient_noise),
+        ];
+        for (name, value) in amounts {
             if !(value >= 0.0 && value.is_finite()) {
                 return refuse(name, value, format!("{name} must be zero or a positive finite number"));
             }
         }
-        if self.beta.is_nan() || self.beta <= 0.0 {
-            return refuse("beta", self.beta, "beta must be positive; inf keeps the better point".into());
+        if let Some(batch) = config.batch.filter(|_| self.has_gradient()) {
+            let remedy = "every particle needs its gradient in every step; leave the batch out".into();
+            return Err(ConfigError { field: "batch", value: batch.to_string(), remedy });
         }
-        if self.is_hard() && (self.kappa.is_some() || self.theta != 0.0) {
-            let remedy = "beta = inf keeps the better point; kappa and theta need a finite beta".into();
+        if self.beta.is_nan() || self.beta < 0.0 {
+            return refuse(
+                "beta",
+                self.beta,
+                "beta must be positive; inf keeps the better point, 0 remembers nothing".into(),
+            );
+        }
+        if !self.remembers() && (self.drift > 0.0 || self.noise > 0.0) {
+            let remedy = "beta = 0 remembers nothing to return to, so drift and noise must be 0".into();
             return refuse("beta", self.beta, remedy);
         }
-        if self.is_hard() {
+        if (self.is_hard() || !self.remembers()) && (self.kappa.is_some() || self.theta != 0.0) {
+            let remedy =
+                "beta = inf keeps the better point and beta = 0 none; kappa and theta need a beta between".into();
+            return refuse("beta", self.beta, remedy);
+        }
+        if self.is_hard() || !self.remembers() {
             return Ok(());
         }
         let kappa = self.kappa(dt);
@@ -80,12 +134,15 @@ impl Memory {
 
     /// The remembered points of a smooth memory are evaluated after the positions, except for the first, which are the positions.
     pub(super) fn rounds(&self, step: u64) -> usize {
-        if self.is_hard() || step == 0 { 1 } else { 2 }
+        if self.is_hard() || !self.remembers() || step == 0 { 1 } else { 2 }
     }
 
     /// Y+ = Y + kappa dt S (V - Y).
     pub(super) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         let Remembering { step, dt, rows, energies, points, values } = block;
+        if !self.remembers() {
+            return;
+        }
         if step == 0 {
             points.copy_from_slice(rows);
             values.copy_from_slice(energies);
@@ -118,9 +175,13 @@ impl Memory {
 
     /// The move of plain consensus-based optimization, with a pull towards the remembered point.
     pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, plain: Move) -> Move {
+        if self.is_plain() {
+            return plain;
+        }
         let amplitude = at.sigma * config.dt.sqrt();
         let pull = Some((self.drift * config.lambda * config.dt, self.noise * amplitude));
-        Move { noise: amplitude, pull, ..plain }
+        let slope = self.has_gradient().then(|| (self.gradient * config.dt, self.gradient_noise * config.dt.sqrt()));
+        Move { noise: amplitude, pull, slope, ..plain }
     }
 }
 
@@ -145,7 +206,7 @@ impl<T: Scalar> Kernel<T> for Step<'_, '_, T> {
 /// Moves a tile at a time.
 #[inline(always)]
 fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
-    let Advance { motion, first, rows, kept, scratch } = work;
+    let Advance { motion, first, rows, kept, more, scratch } = work;
     let dim = motion.dim;
     let per_tile = tile_rows(dim);
     let tiles = rows.chunks_mut(per_tile * dim).zip(kept.chunks(per_tile * dim));
@@ -179,8 +240,29 @@ fn advance<V: Vector>(work: Advance<'_, '_, V::Scalar>) {
                 moved.store_partial(x);
             }
         }
+        if let Some(amplitudes) = motion.slope {
+            let gradients = &more[t * per_tile * dim..][..tile.len()];
+            fill::<V>(motion.gradient_noise, first, count, dim, &mut scratch.normals, gradients);
+            descend::<V>(amplitudes, tile, gradients, &scratch.normals);
+        }
         settle::<V>(motion, first, tile, &mut scratch.normals);
     }
+}
+
+/// V+ = V - drift g + noise D(g) xi, with `D(g)` coordinate by coordinate. A slope that is not finite is none.
+#[inline(always)]
+fn descend<V: Vector>(
+    (drift, noise): (V::Scalar, V::Scalar),
+    tile: &mut [V::Scalar],
+    gradients: &[V::Scalar],
+    normals: &[V::Scalar],
+) {
+    let (drift, noise) = (V::splat(drift), V::splat(noise));
+    let (zero, limit) = (V::constant(0.0), V::constant(f64::INFINITY));
+    update!(V, tile, gradients, normals, |x, g, xi| {
+        let g = g.abs().select_less(limit, g, zero);
+        noise.mul_add(xi, zero - drift).mul_add(g, x)
+    });
 }
 
 /// The drifted point, and the distances from centre and memory that the noise depends on.

@@ -28,10 +28,30 @@ pub(crate) trait Process<T>: Debug + Send {
     fn seconds(&self) -> f64;
     /// The positions of the step.
     fn ensemble(&self) -> &Ensemble<T>;
-    /// The energies of the particles evaluated.
+    /// The energies of the particles evaluated, as the objective gave them.
     fn energies(&self) -> &[T];
+    /// Their constraints.
+    fn constraints(&self) -> &[T];
+    /// How many constraints a point has.
+    fn constraint_count(&self) -> usize {
+        self.penalties().len()
+    }
+    /// What a violation of each constraint costs.
+    fn penalties(&self) -> &[f64];
     /// Which particles these are, if not all.
     fn evaluated(&self) -> Option<&[u32]>;
+    /// The consensus point in the precision of the run, on the set to which the method keeps; the best point so far if there is none.
+    fn landed(&self) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        let config = self.plan().config();
+        let mut point = self.agreed().consensus.clone();
+        if !config.method.land(config, &mut point) {
+            return self.ledger().best.x.clone();
+        }
+        point.iter().map(|&x| T::from_f64(x)).collect()
+    }
     /// Everything that the coming steps depend on.
     fn save(&self, told: bool, seconds: f64) -> Vec<u8>;
 
@@ -44,21 +64,22 @@ pub(crate) trait Process<T>: Debug + Send {
     /// Leaves the step half evaluated: reports count what is known, and a run that goes on asks for the rest.
     fn pause(&mut self, known: Known<T>);
     /// The same with what was saved of such a step.
-    fn pause_at(&mut self, told: bool, known: &[(usize, T)]) -> Result<(), StateError>
+    fn pause_at(&mut self, told: bool, known: &[(usize, T, Vec<T>)]) -> Result<(), StateError>
     where
         T: Scalar,
     {
         if known.is_empty() {
             return Ok(());
         }
-        let known = Known::some_of(self.points().len(), known).filter(|_| !told).ok_or(StateError::Damaged)?;
+        let some = Known::some_of(self.points().len(), self.constraint_count(), known);
+        let known = some.filter(|_| !told).ok_or(StateError::Damaged)?;
         self.pause(known);
         Ok(())
     }
     /// Whether the step is left half evaluated.
     fn is_midway(&self) -> bool;
-    /// Takes the energies of [`points`](Self::points). Tells whether they were the last of the step.
-    fn take(&mut self, energies: &[T]) -> bool;
+    /// Takes the energies of [`points`](Self::points), and their constraints. Tells whether they were the last of the step.
+    fn take(&mut self, energies: &[T], constraints: &[T]) -> bool;
     /// Agrees on what the energies of the step mean.
     fn agree(&mut self) -> Result<(), SolveError>;
     /// Why the run ends with this step, if it does.
@@ -69,8 +90,9 @@ pub(crate) trait Process<T>: Debug + Send {
     fn decide(&mut self);
     /// Whether a run that ends has a result.
     fn check_end(&self) -> Result<(), SolveError>;
-    /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given.
-    fn summary(&self, consensus_value: Option<f64>, stop: StopReason) -> RunReport<T>;
+    /// The report of the run, without the particles. The consensus point counts as evaluated if its value is given, and how far it violates
+    /// its constraints.
+    fn summary(&self, consensus: Option<(f64, f64)>, stop: StopReason) -> RunReport<T>;
 }
 
 /// Tells the observer of the step, and decides whether it is the last.

@@ -1,9 +1,8 @@
 //! A run as bytes, and back.
 
-use super::Run;
+use super::{Nature, Run};
 use crate::config::Plan;
 use crate::method::Move;
-use crate::objective::Grouping;
 use crate::run::Process;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Stopwatch, Writer};
@@ -15,8 +14,9 @@ pub fn forget_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, Stat
     if method.is_auto() || method.remembers() {
         return Err(StateError::differs("method", method, "cbo"));
     }
-    let (mut run, told) = Run::<T>::load(plan, Grouping::Blocks, false, state)?;
-    (run.ledger.best.value, run.ledger.improved) = (f64::INFINITY, run.ledger.step);
+    let (mut run, told) = Run::<T>::load(plan, Nature::elsewhere(), None, state)?;
+    let ledger = &mut run.ledger;
+    (ledger.best.value, ledger.best.violation, ledger.improved) = (f64::INFINITY, 0.0, ledger.step);
     Ok(run.to_bytes(told, run.clock.seconds()))
 }
 
@@ -26,28 +26,42 @@ impl<T: Scalar> Run<T> {
     pub(super) fn to_bytes(&self, told: bool, seconds: f64) -> Vec<u8> {
         let (agreed, ledger) = (&self.agreed, &self.ledger);
         let mut to = Writer::begin::<T>(&self.plan);
+        to.count(self.constraint_count());
         [told, self.made.is_some(), agreed.kicked].into_iter().for_each(|flag| to.flag(flag));
         to.count(self.round);
         to.numbers(&[seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size]);
         to.numbers(&agreed.consensus);
+        to.numbers(&agreed.velocity);
         if let Some(made) = &self.made {
             to.numbers(&made.centre);
         }
         to.numbers(&[ledger.best.value]);
         to.numbers(&ledger.best.x);
+        if self.constraints.is_some() {
+            to.numbers(&[ledger.best.violation]);
+        }
         let counts =
             [ledger.step, ledger.best_batch, ledger.improved, ledger.evaluations, ledger.failed, ledger.infeasible];
         counts.into_iter().for_each(|n| to.whole(n));
         self.backend.save(&mut to);
+        if let Some(constraints) = &self.constraints {
+            constraints.save(&mut to);
+        }
         to.known(self.midway.as_ref().map(|midway| &midway.known));
         to.end()
     }
 
-    /// The run whose state was saved, and whether the energies of its step are told.
-    pub fn load(plan: &Plan, grouping: Grouping, stochastic: bool, bytes: &[u8]) -> Result<(Self, bool), StateError> {
+    /// The run whose state was saved, and whether the energies of its step are told. It must have as many constraints as are given.
+    pub fn load(
+        plan: &Plan,
+        nature: Nature,
+        constraints: Option<usize>,
+        bytes: &[u8],
+    ) -> Result<(Self, bool), StateError> {
         let mut from = Reader::begin::<T>(plan, bytes)?;
+        let count = from.constraints(constraints)?;
         let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
-        let mut run = Self::begin(plan, grouping, stochastic)?;
+        let mut run = Self::begin(plan, nature, count)?;
         run.round = from.count()?;
         let mut numbers = [0.0; 5];
         from.numbers(&mut numbers)?;
@@ -56,6 +70,7 @@ impl<T: Scalar> Run<T> {
         [seconds, agreed.alpha, agreed.sigma, agreed.least, agreed.effective_sample_size] = numbers;
         agreed.kicked = kicked;
         from.numbers(&mut agreed.consensus)?;
+        from.numbers(&mut agreed.velocity)?;
         if made {
             let mut centre = vec![0.0; plan.dim()];
             from.numbers(&mut centre)?;
@@ -64,6 +79,9 @@ impl<T: Scalar> Run<T> {
         let ledger = &mut run.ledger;
         from.numbers(std::slice::from_mut(&mut ledger.best.value))?;
         from.numbers(&mut ledger.best.x)?;
+        if count > 0 {
+            from.numbers(std::slice::from_mut(&mut ledger.best.violation))?;
+        }
         for n in [
             &mut ledger.step,
             &mut ledger.best_batch,
@@ -83,7 +101,10 @@ impl<T: Scalar> Run<T> {
             return Err(StateError::Damaged);
         }
         run.backend.load(&mut from, run.round)?;
-        let known = from.known()?;
+        if let Some(constraints) = &mut run.constraints {
+            constraints.load(&mut from, run.backend.count(), run.backend.ensemble().len())?;
+        }
+        let known = from.known(count)?;
         from.end()?;
         run.clock = Stopwatch::start_from(seconds);
         run.pause_at(told, &known)?;

@@ -125,7 +125,7 @@ impl Descent<'_> {
         }
         let ratio = (later / earlier).clamp(0.0, 0.95);
         let limit = c - later.max(0.0) * ratio / (1.0 - ratio);
-        limit - 0.5 * later.max(0.0) > self.rival
+        limit - 0.5 * later.max(0.0) > self.rival.1
     }
 
     /// Equal values among the better of the last points, at distinct places.

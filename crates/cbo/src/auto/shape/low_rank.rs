@@ -1,9 +1,9 @@
 //! A covariance that is diagonal except for a few axes (VkD-CMA: Akimoto and Hansen 2016, doi:10.1145/2908812.2908863).
 
 use crate::auto::eigen::eigen;
-use crate::auto::linear::{dot, solve_lower_transposed};
 use crate::auto::rows::{combine, products, stretch};
-use crate::auto::symmetric::cholesky;
+use crate::matrix::linear::{dot, solve_lower_transposed};
+use crate::matrix::symmetric::cholesky;
 
 /// How many axes are learnt.
 const RANK: usize = 10;

@@ -6,27 +6,38 @@ use crate::simd::{Kernel, Vector, run};
 
 /// Replaces the lower half of a symmetric matrix by its Cholesky factor. Tells whether it is positive definite; if it is not, the matrix
 /// is spoilt.
-pub(super) fn cholesky(n: usize, matrix: &mut [f64]) -> bool {
-    run(Cholesky { n, matrix })
+pub(crate) fn cholesky(n: usize, matrix: &mut [f64]) -> bool {
+    run(Cholesky { n, matrix, least: None })
+}
+
+/// The same for a matrix that may be singular: where a pivot is not above its number in `least`, the column is zero. What is above the
+/// diagonal becomes zero too.
+pub(crate) fn semidefinite_cholesky(n: usize, matrix: &mut [f64], least: &[f64]) {
+    run(Cholesky { n, matrix, least: Some(least) });
+    for j in 1..n {
+        matrix[j * n..j * n + j].fill(0.0);
+    }
 }
 
 struct Cholesky<'a> {
     n: usize,
     matrix: &'a mut [f64],
+    /// The least pivots of a matrix that may be singular.
+    least: Option<&'a [f64]>,
 }
 
 impl Kernel<f64> for Cholesky<'_> {
     type Output = bool;
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) -> bool {
-        let Self { n, matrix } = self;
-        if V::REGISTERS >= 32 { factorise::<V, 8>(n, matrix) } else { factorise::<V, 4>(n, matrix) }
+        let Self { n, matrix, least } = self;
+        if V::REGISTERS >= 32 { factorise::<V, 8>(n, matrix, least) } else { factorise::<V, 4>(n, matrix, least) }
     }
 }
 
 /// Cholesky's factorisation, `W` columns at a time. Every entry is computed in the same order for every `W`.
 #[inline(always)]
-fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f64]) -> bool {
+fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f64], least: Option<&[f64]>) -> bool {
     let mut first = 0;
     while first < n {
         let width = W.min(n - first);
@@ -46,8 +57,12 @@ fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f6
                 axpy::<V>(-earlier[at], &earlier[at..], column);
             }
             let pivot = column[0];
-            if !(pivot > 0.0 && pivot.is_finite()) {
-                return false;
+            if !(pivot > least.map_or(0.0, |least| least[at]) && pivot.is_finite()) {
+                if least.is_none() {
+                    return false;
+                }
+                column.fill(0.0);
+                continue;
             }
             let root = pivot.sqrt();
             column[0] = root;
@@ -92,7 +107,7 @@ fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
 const ROWS: usize = 16;
 
 /// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
-pub(super) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+pub(crate) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
     run(AddSquares { n, matrix, rows, weights });
 }
 
@@ -110,6 +125,41 @@ impl Kernel<f64> for AddSquares<'_> {
         let Self { n, matrix, rows, weights } = self;
         for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
             add_block::<V>(n, n, matrix, rows, weights);
+        }
+    }
+}
+
+/// The same for some columns of the matrix, which begin with column `first`: every entry gets the same bits.
+pub(crate) fn add_squares_to(n: usize, first: usize, columns: &mut [f64], rows: &[f64], weights: &[f64]) {
+    run(AddSquaresTo { n, first, columns, rows, weights });
+}
+
+struct AddSquaresTo<'a> {
+    n: usize,
+    first: usize,
+    columns: &'a mut [f64],
+    rows: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl Kernel<f64> for AddSquaresTo<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let Self { n, first, columns, rows, weights } = self;
+        let end = first + columns.len() / n;
+        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
+            let mut at = first;
+            while at < end {
+                let four = V::REGISTERS >= 32 && at + 4 <= end;
+                let columns = &mut columns[(at - first) * n..];
+                if four {
+                    add_to_columns::<V, 4>(n, at, n, columns, rows, weights);
+                } else {
+                    add_to_columns::<V, 1>(n, at, n, columns, rows, weights);
+                }
+                at += if four { 4 } else { 1 };
+            }
         }
     }
 }
@@ -190,7 +240,7 @@ fn add_rows_to_columns<V: Vector<Scalar = f64>, const R: usize, const W: usize>(
 }
 
 /// The inverse of the symmetric matrix that has this Cholesky factor.
-pub(super) fn inverse(n: usize, factor: &[f64]) -> Vec<f64> {
+pub(crate) fn inverse(n: usize, factor: &[f64]) -> Vec<f64> {
     run(Inverse { n, factor })
 }
 
@@ -276,7 +326,7 @@ fn subtract_rows<V: Vector<Scalar = f64>, const W: usize>(
 }
 
 /// Multiplies a symmetric matrix by each row of `rows`, into the rows of `to`, in one pass over the matrix.
-pub(super) fn symmetric_times(n: usize, matrix: &[f64], rows: &[f64], to: &mut [f64]) {
+pub(crate) fn symmetric_times(n: usize, matrix: &[f64], rows: &[f64], to: &mut [f64]) {
     run(SymmetricTimes { n, matrix, rows, to });
 }
 
@@ -350,7 +400,7 @@ fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auto::linear::plain::{lower, random_rows, squares, triangular};
+    use crate::matrix::linear::plain::{lower, random_rows, squares, triangular};
     use crate::simd::{available, run_on};
 
     const SIZES: [usize; 11] = [1, 2, 5, 7, 8, 9, 16, 21, 37, 66, 231];
@@ -379,6 +429,44 @@ mod tests {
     }
 
     #[test]
+    fn a_singular_matrix_has_a_factor_with_zero_columns() {
+        for n in SIZES {
+            // Of rank two, and with a coordinate that does not vary.
+            let mut rows = random_rows(n as u64, 2, n);
+            rows.chunks_exact_mut(n).for_each(|row| row[n / 2] = 0.0);
+            let (mut fast, plain) = (vec![0.0; n * n], squares(n, &rows, &[0.3, 0.7]));
+            add_squares(n, &mut fast, &rows, &[0.3, 0.7]);
+            let least: Vec<f64> = (0..n).map(|k| 1e-12 * plain[k * n + k]).collect();
+            semidefinite_cholesky(n, &mut fast, &least);
+            for j in 0..n {
+                assert!(fast[j * n..j * n + j].iter().all(|v| *v == 0.0));
+                for i in j..n {
+                    let product: f64 = (0..=j).map(|k| fast[k * n + i] * fast[k * n + j]).sum();
+                    assert!((product - plain[j * n + i]).abs() < 1e-9, "n = {n}, entry ({i}, {j})");
+                }
+            }
+            let columns = fast.chunks_exact(n).filter(|column| column.iter().any(|v| *v != 0.0)).count();
+            assert_eq!(columns, 2.min(n - 1), "n = {n}");
+        }
+    }
+
+    #[test]
+    fn squares_may_be_added_to_some_columns_at_a_time() {
+        for n in SIZES {
+            let (rows, weights) = (random_rows(3, 37, n), random_rows(4, 1, 37));
+            let mut whole = vec![0.0; n * n];
+            add_squares(n, &mut whole, &rows, &weights);
+            for panel in [1, 3, 16] {
+                let mut parts = vec![0.0; n * n];
+                for (index, columns) in parts.chunks_mut(panel * n).enumerate() {
+                    add_squares_to(n, index * panel, columns, &rows, &weights);
+                }
+                assert_eq!(lower(n, &parts), lower(n, &whole), "n = {n}, {panel} columns");
+            }
+        }
+    }
+
+    #[test]
     fn a_matrix_times_its_inverse_is_the_identity() {
         for n in SIZES {
             let factor = triangular(5, n);
@@ -401,7 +489,7 @@ mod tests {
             let (mut matrix, mut product) = (vec![0.0; n * n], vec![0.0; 3 * n]);
             run_on(set, AddSquares { n, matrix: &mut matrix, rows: &rows, weights: &[0.7; 91] });
             run_on(set, SymmetricTimes { n, matrix: &matrix, rows: &rows[..3 * n], to: &mut product });
-            assert!(run_on(set, Cholesky { n, matrix: &mut matrix }));
+            assert!(run_on(set, Cholesky { n, matrix: &mut matrix, least: None }));
             let inverse = run_on(set, Inverse { n, factor: &matrix });
             (lower(n, &matrix), product, lower(n, &inverse))
         });

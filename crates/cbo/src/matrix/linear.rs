@@ -7,7 +7,7 @@ use crate::simd::{Kernel, Vector, run};
 
 /// `y += a x`.
 #[inline(always)]
-pub(super) fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
+pub(crate) fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
     let a = V::splat(a);
     let (whole, rest) = y.split_at_mut(x.len() / V::LANES * V::LANES);
     let (x_whole, x_rest) = x.split_at(whole.len());
@@ -22,7 +22,7 @@ pub(super) fn axpy<V: Vector<Scalar = f64>>(a: f64, x: &[f64], y: &mut [f64]) {
 
 /// `y += sum a[i] x[i]`, as four [`axpy`] one after the other.
 #[inline(always)]
-pub(super) fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
+pub(crate) fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mut [f64]) {
     let a = a.map(V::splat);
     let whole = y.len() / V::LANES * V::LANES;
     let x = x.map(|x| &x[..y.len()]);
@@ -47,18 +47,18 @@ pub(super) fn axpy4<V: Vector<Scalar = f64>>(a: [f64; 4], x: [&[f64]; 4], y: &mu
 
 /// `size` numbers, the rest zero.
 #[inline(always)]
-pub(super) fn load<V: Vector<Scalar = f64>>(size: usize, from: &[f64]) -> V {
+pub(crate) fn load<V: Vector>(size: usize, from: &[V::Scalar]) -> V {
     if size == V::LANES { V::load(from) } else { V::load_partial(&from[..size]) }
 }
 
 /// As many numbers as there is room for.
 #[inline(always)]
-pub(super) fn store<V: Vector<Scalar = f64>>(v: V, to: &mut [f64]) {
+pub(crate) fn store<V: Vector>(v: V, to: &mut [V::Scalar]) {
     if to.len() == V::LANES { v.store(to) } else { v.store_partial(to) }
 }
 
 #[inline(always)]
-pub(super) fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
     let mut sum = V::splat(0.0);
     let whole = x.len() / V::LANES * V::LANES;
     for (x, y) in x[..whole].chunks_exact(V::LANES).zip(y.chunks_exact(V::LANES)) {
@@ -71,7 +71,7 @@ pub(super) fn inner<V: Vector<Scalar = f64>>(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// `L z` for each row z of `zs`, into the rows of `to`. Above the diagonal L has zeros.
-pub(super) fn multiply_lower(n: usize, lower: &[f64], zs: &[f64], to: &mut [f64]) {
+pub(crate) fn multiply_lower(n: usize, lower: &[f64], zs: &[f64], to: &mut [f64]) {
     run(MultiplyLower { n, lower, zs, to });
 }
 
@@ -119,7 +119,7 @@ fn multiply_rows<V: Vector<Scalar = f64>, const R: usize>(n: usize, lower: &[f64
 }
 
 /// Replaces each row y of `rows` by the solution z of `L z = y`.
-pub(super) fn solve_lower(n: usize, lower: &[f64], rows: &mut [f64]) {
+pub(crate) fn solve_lower(n: usize, lower: &[f64], rows: &mut [f64]) {
     run(SolveLower { n, lower, rows });
 }
 
@@ -179,7 +179,7 @@ fn solve_rows<V: Vector<Scalar = f64>, const R: usize>(n: usize, lower: &[f64], 
 }
 
 /// Replaces `y` by the solution z of `L' z = y`.
-pub(super) fn solve_lower_transposed(n: usize, lower: &[f64], y: &mut [f64]) {
+pub(crate) fn solve_lower_transposed(n: usize, lower: &[f64], y: &mut [f64]) {
     struct Body<'a>(usize, &'a [f64], &'a mut [f64]);
     impl Kernel<f64> for Body<'_> {
         type Output = ();
@@ -196,7 +196,7 @@ pub(super) fn solve_lower_transposed(n: usize, lower: &[f64], y: &mut [f64]) {
 }
 
 /// `L <- L M` for lower triangular L and M. Above the diagonal L has zeros.
-pub(super) fn multiply_triangular(n: usize, lower: &mut [f64], other: &[f64]) {
+pub(crate) fn multiply_triangular(n: usize, lower: &mut [f64], other: &[f64]) {
     run(MultiplyTriangular { n, lower, other });
 }
 
@@ -258,7 +258,7 @@ fn multiply_columns<V: Vector<Scalar = f64>, const W: usize>(n: usize, first: us
 }
 
 /// The inner product of two vectors of the same length.
-pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     struct Body<'a>(&'a [f64], &'a [f64]);
     impl Kernel<f64> for Body<'_> {
         type Output = f64;
@@ -271,7 +271,7 @@ pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// `y += a x`.
-pub(super) fn axpy_to(a: f64, x: &[f64], y: &mut [f64]) {
+pub(crate) fn axpy_to(a: f64, x: &[f64], y: &mut [f64]) {
     struct Body<'a>(f64, &'a [f64], &'a mut [f64]);
     impl Kernel<f64> for Body<'_> {
         type Output = ();
@@ -284,19 +284,19 @@ pub(super) fn axpy_to(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// The squared Euclidean norm.
-pub(super) fn square(x: &[f64]) -> f64 {
+pub(crate) fn square(x: &[f64]) -> f64 {
     dot(x, x)
 }
 
 /// Plain versions for tests.
 #[cfg(test)]
-pub(super) mod plain {
-    use crate::auto::random::Random;
+pub(crate) mod plain {
+    use crate::noise::{Noise, Stream, padded, scratch_len};
 
     pub fn random_rows(seed: u64, rows: usize, n: usize) -> Vec<f64> {
-        let mut to = Vec::new();
-        Random::new(seed, 0).normals(rows, n, &mut to);
-        to
+        let mut normals = vec![0.0; scratch_len(rows, n)];
+        Noise::new(seed, Stream::Problem, 0).fill_normals(0, rows, n, &mut normals);
+        normals.chunks_exact(padded(n)).take(rows).flat_map(|row| row[..n].to_vec()).collect()
     }
 
     /// `sum w row row'`.

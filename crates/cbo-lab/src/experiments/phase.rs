@@ -1,0 +1,93 @@
+//! The phase transition: success over the strength of the noise and the number of particles.
+//!
+//! Little noise and few particles fail; from a certain number of particles on, a band of sigma succeeds in nearly every run, and beyond it
+//! the swarm no longer contracts. See Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
+//! (doi:10.1017/S0956792523000293).
+
+use super::{Axis, Grid, Range, Session, finds, short_run};
+use crate::figures::{FigureError, experiment};
+use cbo::{Alpha, CboConfig, Sigma, SolveError};
+use cbo_problems::Problem;
+use serde::{Deserialize, Serialize};
+
+/// `experiments/phase.toml`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Experiment {
+    /// What all runs have.
+    pub parameters: Parameters,
+    /// The cells.
+    pub full: Size,
+    /// Fewer of them.
+    pub quick: Size,
+}
+
+/// What all runs have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Parameters {
+    /// The function.
+    pub function: String,
+    /// Its dimension.
+    pub dim: usize,
+    /// The time T.
+    pub time: f64,
+    /// The time step.
+    pub dt: f64,
+    /// alpha.
+    pub alpha: f64,
+    /// The mean of the initial law in each coordinate.
+    pub mean: f64,
+    /// Its variance.
+    pub variance: f64,
+    /// The distance below which a run is a success.
+    pub tolerance: f64,
+}
+
+/// The cells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Size {
+    /// sigma^2.
+    pub sigma_squared: Range,
+    /// Numbers of particles.
+    pub particles: Range,
+    /// Runs in each cell.
+    pub runs: u64,
+}
+
+/// The experiment as its authors have it.
+pub fn load() -> Result<Experiment, FigureError> {
+    experiment("phase", include_str!("../../experiments/phase.toml"))
+}
+
+impl Parameters {
+    /// The settings of one run.
+    pub fn config(&self, sigma_squared: f64, particles: f64, seed: u64) -> CboConfig {
+        CboConfig {
+            particles: particles as usize,
+            sigma: Sigma::Constant(sigma_squared.sqrt()),
+            alpha: Alpha::Constant(self.alpha),
+            dt: self.dt,
+            time: Some(self.time),
+            seed,
+            ..short_run(self.mean, self.variance)
+        }
+    }
+
+    /// Whether one run succeeds.
+    pub fn succeeds(&self, problem: &Problem, config: &CboConfig) -> Result<bool, SolveError> {
+        finds(config, problem, self.tolerance)
+    }
+}
+
+/// Runs the experiment.
+pub fn run(session: &Session<'_>) -> Result<Grid, FigureError> {
+    let Experiment { parameters, full, quick } = load()?;
+    let Size { sigma_squared, particles, runs } = if session.quick { quick } else { full };
+    let problem = Problem::named(&parameters.function, parameters.dim)?;
+    let axes = (
+        Axis { name: "sigma_squared", values: sigma_squared.values() },
+        Axis { name: "particles", values: particles.values() },
+    );
+    Grid::measure(axes, runs, session, |sigma_squared, particles, seed| {
+        parameters.succeeds(&problem, &parameters.config(sigma_squared, particles, seed))
+    })
+}

@@ -1,0 +1,4 @@
+//! Small dense matrices, for the methods and for the tuning-free solver.
+
+pub(crate) mod linear;
+pub(crate) mod symmetric;
