@@ -28,7 +28,7 @@ fn more_particles_succeed_more_often() {
 /// Without a limit, isotropic noise of this strength takes the swarm away; cut at the width of a basin it does not.
 #[test]
 fn truncation_rescues_strong_isotropic_noise() {
-    let truncation::Experiment { parameters, .. } = truncation::load().expect("parameters");
+    let parameters = truncation::load().expect("parameters").parameters;
     let problem = Problem::named(&parameters.function, parameters.dim).expect("a problem");
     let ends_near = |length: f64| {
         let config = parameters.config(1.5, length, 1);

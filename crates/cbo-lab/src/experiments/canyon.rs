@@ -4,7 +4,7 @@
 //! computed. Gradient descent on the energy itself stays in the first ripple. See Riedl, Klock, Geldhauser and Fornasier, *Gradient is all
 //! you need?* (arXiv:2306.09778).
 
-use super::Session;
+use super::{Experiment, Session};
 use crate::figures::{FigureError, experiment};
 use cbo::{Alpha, CboConfig, Coordinates, InitialLaw, Sigma, StepReport, solve};
 use cbo_problems::Problem;
@@ -12,17 +12,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// `experiments/canyon.toml`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Experiment {
-    /// What all runs have.
-    pub parameters: Parameters,
-    /// How many runs.
-    pub full: Size,
-    /// Fewer of them.
-    pub quick: Size,
-}
 
 /// What all runs have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -69,7 +58,7 @@ pub struct Paths {
 }
 
 /// The experiment.
-pub fn load() -> Result<Experiment, FigureError> {
+pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("canyon", include_str!("../../experiments/canyon.toml"))
 }
 

@@ -2,24 +2,13 @@
 //!
 //! See Bungert, Roith and Wacker, *Polarized consensus-based dynamics for optimization and sampling* (arXiv:2211.05238).
 
-use super::{COLLAPSED, Session};
+use super::{COLLAPSED, Experiment, Session};
 use crate::figures::{FigureError, experiment};
 use cbo::{Alpha, CboConfig, InitialLaw, Method, Minimiser, Polarised, solve};
 use cbo_problems::Problem;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// `experiments/landscape.toml`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Experiment {
-    /// What all runs have.
-    pub parameters: Parameters,
-    /// How many runs.
-    pub full: Size,
-    /// Fewer of them.
-    pub quick: Size,
-}
 
 /// What all runs have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,7 +76,7 @@ pub struct Landscape {
 }
 
 /// The experiment.
-pub fn load() -> Result<Experiment, FigureError> {
+pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("landscape", include_str!("../../experiments/landscape.toml"))
 }
 
@@ -132,7 +121,7 @@ impl Parameters {
             alpha,
             dt: self.dt,
             time: Some(self.time),
-            init: InitialLaw::uniform(&problem.domain()),
+            init: InitialLaw::uniform(problem.domain()),
             // Much later, the last digits of equal minima would decide between them.
             diameter: Some(COLLAPSED),
             threads: 1,

@@ -28,6 +28,17 @@ pub struct Session<'a> {
     pub watch: &'a (dyn Fn(f64) -> bool + Sync),
 }
 
+/// What a file of `experiments/` holds.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Experiment<P, S> {
+    /// What all runs have.
+    pub parameters: P,
+    /// How many runs, and of which settings.
+    pub full: S,
+    /// Fewer of them.
+    pub quick: S,
+}
+
 /// Values of a setting, evenly spread.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Range {

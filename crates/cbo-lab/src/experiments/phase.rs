@@ -4,22 +4,11 @@
 //! the swarm no longer contracts. See Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
 //! (doi:10.1017/S0956792523000293).
 
-use super::{Axis, Grid, Range, Session, finds, short_run};
+use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
 use cbo::{Alpha, CboConfig, Sigma, SolveError};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
-
-/// `experiments/phase.toml`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Experiment {
-    /// What all runs have.
-    pub parameters: Parameters,
-    /// The cells.
-    pub full: Size,
-    /// Fewer of them.
-    pub quick: Size,
-}
 
 /// What all runs have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,7 +43,7 @@ pub struct Size {
 }
 
 /// The experiment as its authors have it.
-pub fn load() -> Result<Experiment, FigureError> {
+pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("phase", include_str!("../../experiments/phase.toml"))
 }
 

@@ -4,22 +4,11 @@
 //! and agree. See Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
 //! (doi:10.1017/S0956792523000293).
 
-use super::{Axis, Grid, Range, Session, short_run};
+use super::{Axis, Experiment, Grid, Range, Session, short_run};
 use crate::figures::{FigureError, experiment};
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::{Alpha, CboConfig, EvalError, Memory, Method, Objective, Rows, Sigma, SolveError, StepContext, solve};
 use serde::{Deserialize, Serialize};
-
-/// `experiments/sensing.toml`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Experiment {
-    /// What all runs have.
-    pub parameters: Parameters,
-    /// The cells.
-    pub full: Size,
-    /// Fewer of them.
-    pub quick: Size,
-}
 
 /// What all runs have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,7 +47,7 @@ pub struct Size {
 }
 
 /// The experiment as its authors have it.
-pub fn load() -> Result<Experiment, FigureError> {
+pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("sensing", include_str!("../../experiments/sensing.toml"))
 }
 

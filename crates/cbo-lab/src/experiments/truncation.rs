@@ -4,22 +4,11 @@
 //! about the basins, they come back and still cross the ripples. See Fornasier, Richtarik, Riedl and Sun, *Consensus-based optimization
 //! with truncated noise* (doi:10.1017/S095679252400007X).
 
-use super::{Axis, Grid, Range, Session, finds, short_run};
+use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
 use cbo::{Alpha, CboConfig, Diffusion, Sigma};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
-
-/// `experiments/truncation.toml`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Experiment {
-    /// What all runs have.
-    pub parameters: Parameters,
-    /// The cells.
-    pub full: Size,
-    /// Fewer of them.
-    pub quick: Size,
-}
 
 /// What all runs have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,7 +45,7 @@ pub struct Size {
 }
 
 /// The experiment as its authors have it.
-pub fn load() -> Result<Experiment, FigureError> {
+pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("truncation", include_str!("../../experiments/truncation.toml"))
 }
 
