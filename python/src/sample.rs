@@ -74,8 +74,12 @@ impl Proposal {
     }
 
     fn law(&mut self) -> PyResult<&mut Box<dyn Law>> {
-        self.0.as_mut().ok_or_else(|| PyRuntimeError::new_err("the points have been weighed already"))
+        self.0.as_mut().ok_or_else(weighed_already)
     }
+}
+
+fn weighed_already() -> PyErr {
+    PyRuntimeError::new_err("the points have been weighed already")
 }
 
 #[pymethods]
@@ -95,8 +99,6 @@ impl Proposal {
 
     /// What all points tell of the law.
     fn weigh<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.law()?;
-        let law = self.0.take().expect("looked at above");
-        law.weigh(py)
+        self.0.take().ok_or_else(weighed_already)?.weigh(py)
     }
 }

@@ -158,7 +158,11 @@ impl<T: Scalar> Proposal<T> {
         &self.points[told * dim..]
     }
 
-    /// Tells the energies of the points that were drawn last. Points outside the bounds need none.
+    /// Tells the energies of the points that were drawn last. For points outside the bounds any number will do.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many as points.
     pub fn tell(&mut self, energies: &[T]) {
         self.energies.extend_from_slice(energies);
         assert_eq!(self.points.len(), self.energies.len() * self.plan.dim(), "energies for points");
