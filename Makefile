@@ -6,8 +6,8 @@ export CARGO_TERM_COLOR ?= auto
 .PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models \
   python-if-there fuzz soak book clean
 
-# What `unit` builds (programs, tests, examples, with the features of the whole workspace) is what later steps use; `licences` is a part
-# of it. `package` and `python` share libraries with what was built before.
+# What `unit` builds (programs, tests, examples, optimised and with the features of the whole workspace) is what later steps use;
+# `licences` is a part of it. `package` and `python` share libraries with what was built before.
 test: tools format lint docs unit sets examples package build python-if-there
 
 # The toolchain's own parts; apart from these only a C compiler is needed.
@@ -30,21 +30,21 @@ docs:
 
 # Unit, integration and documentation tests; the latter include the README and the guide.
 unit:
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --release --workspace --locked
 
 # The tests of the dynamics, the figures and training on each instruction set of this machine except the best, on which `unit` runs
 # them, and the README's main command on all of them, which must print the same.
 sets: SAME := sed -E 's/"(seconds|threads)":[0-9.e-]+,?//g; s/"instruction_set":"[a-z0-9]+",//'
 sets: OUT := $(or $(CARGO_TARGET_DIR),target)/sets
 sets:
-	@$(CARGO) test --quiet --workspace --locked --no-run && mkdir -p $(OUT) && rm -f $(OUT)/*
-	@cbo="$${CARGO_TARGET_DIR:-target}/debug/cbo"; unset CBO_SIMD; \
+	@$(CARGO) test --release --quiet --workspace --locked --no-run && mkdir -p $(OUT) && rm -f $(OUT)/*
+	@cbo="$${CARGO_TARGET_DIR:-target}/release/cbo"; unset CBO_SIMD; \
 	best=$$($$cbo minimize sphere --dim 1 --steps 1 --json | sed -E 's/.*"instruction_set":"([a-z0-9]+)".*/\1/'); \
 	for set in avx512 avx2 portable; do \
 	  CBO_SIMD=$$set $$cbo list >/dev/null 2>$(OUT)/refused || { cat $(OUT)/refused; continue; }; \
 	  echo "instruction set $$set"; export CBO_SIMD=$$set; \
 	  test $$set = $$best || \
-	    $(CARGO) test --quiet --workspace --locked --test all -- contract:: dynamics:: figures:: training:: || exit 1; \
+	    $(CARGO) test --release --quiet --workspace --locked --test all -- contract:: dynamics:: figures:: training:: || exit 1; \
 	  $$cbo minimize rastrigin --dim 20 --json | $(SAME) >$(OUT)/$$set || exit 1; \
 	  test -f $(OUT)/first || cp $(OUT)/$$set $(OUT)/first; \
 	  grep -q '"value"' $(OUT)/$$set && cmp $(OUT)/$$set $(OUT)/first || exit 1; \
@@ -52,21 +52,21 @@ sets:
 
 # Each example asserts its own result.
 examples:
-	$(CARGO) build --workspace --examples --locked
+	$(CARGO) build --release --workspace --examples --locked
 	@for file in $(filter-out %/speed.rs,$(wildcard crates/cbo/examples/*.rs crates/cbo-problems/examples/*.rs)); do \
 	  name=$$(basename $$file .rs); echo "example $$name"; \
-	  "$${CARGO_TARGET_DIR:-target}/debug/examples/$$name" >/dev/null || exit 1; \
+	  "$${CARGO_TARGET_DIR:-target}/release/examples/$$name" >/dev/null || exit 1; \
 	done
 
 # Every dependency's licence must be one that MIT OR Apache-2.0 software may build on.
 licences:
-	$(CARGO) test --workspace --quiet --locked --test all licences::
+	$(CARGO) test --release --workspace --quiet --locked --test all licences::
 
-# The packages as a registry would get them, each built from what is in it; then a crate outside, built on the packaged engine.
+# The packages as a registry would get them, each compiled from what is in it; then a crate outside, run on the packaged engine.
 package:
 	sh tests/package.sh
 
-# The README's main command, on an optimised build, with the features of the whole workspace: the wheel shares it.
+# The README's main command.
 build:
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
 	$${CARGO_TARGET_DIR:-target}/release/cbo minimize rastrigin --dim 20
@@ -90,9 +90,9 @@ models:
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
-	$(CARGO) build --quiet --workspace --examples --locked
-	$${CARGO_TARGET_DIR:-target}/debug/examples/save_model $(MODELS)/lenet1
-	$${CARGO_TARGET_DIR:-target}/debug/examples/save_model $(MODELS)/other "$(OTHER)"
+	$(CARGO) build --release --quiet --workspace --examples --locked
+	$${CARGO_TARGET_DIR:-target}/release/examples/save_model $(MODELS)/lenet1
+	$${CARGO_TARGET_DIR:-target}/release/examples/save_model $(MODELS)/other "$(OTHER)"
 	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.

@@ -66,6 +66,11 @@ class Proposal:
     def tell(self, energies: NDArray[np.float64]) -> None: ...
     def weigh(self) -> dict[str, Any]: ...
 
+class Surface:
+    """Where a function is zero."""
+
+    def __new__(cls, function: Any) -> Surface: ...
+
 class Run:
     """A run, step by step."""
 

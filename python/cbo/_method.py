@@ -53,7 +53,9 @@ def _of_the_dynamics(settings: dict[str, Any], swarm: bool) -> str | None:
 
 
 def settle_method(settings: dict[str, Any], swarm: bool) -> None:
-    """Adds the method to ``settings``: auto, or cbo if a setting of the dynamics or a whole swarm is given."""
+    """Adds the method to ``settings``: that of a surface, or auto, or cbo if a setting of a swarm is given."""
+    if settings.get("surface") is not None:
+        settings.setdefault("method", "hypersurface:surface=level")
     given = None if "method" in settings else _of_the_dynamics(settings, swarm)
     settings.setdefault("method", "auto" if given is None else "cbo")
     local = settings.pop("local", None)

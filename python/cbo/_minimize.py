@@ -122,8 +122,8 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     **options
-        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, init, batch,
-        update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
+        Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, surface, init,
+        batch, update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
         stagnation, threads, strict, precision``. The guide says what they mean.
 
     Returns

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from ._lib import Surface
 
 
 class Options(TypedDict, total=False):
@@ -22,8 +24,8 @@ class Options(TypedDict, total=False):
     hops; ``"polarised[:NAME=VALUE,...]"``, which finds several minimisers; ``"sampling"``, whose particles agree on a
     covariance too; ``"jumps[:NAME=VALUE,...]"``, which sends some particles far; ``"adam[:NAME=VALUE,...]"``, with
     moments of the distance; ``"mirror[:map=MAP,...]"``, which keeps to a box, a simplex, a ball or to sparse points;
-    ``"sphere[:radius=R]"`` and ``"hypersurface[:surface=SURFACE,...]"``, which keep to a sphere, a torus or to
-    orthonormal columns. If it is left out: auto, or cbo where a setting of its dynamics is given."""
+    ``"sphere[:radius=R]"`` and ``"hypersurface[:surface=SURFACE,...]"``, which keep to a sphere, a torus, to
+    orthonormal columns or to a ``surface`` of yours. If it is left out: auto, or cbo where a setting of its dynamics is given."""
     local: bool
     """Method auto: only polishes the start, without restarts elsewhere."""
     lambda_: float
@@ -38,8 +40,12 @@ class Options(TypedDict, total=False):
     diffusion: Literal["anisotropic", "isotropic"]
     """Kind of noise."""
     scheme: Literal["euler-maruyama", "drift-first"]
-    truncation: float | None
     """Time discretisation."""
+    truncation: float | None
+    """Cuts off the distance in the noise at this length."""
+    surface: Callable[[NDArray[np.float64]], float] | None
+    """A function of a point that is zero on the surface to which the particles keep, which makes the method
+    ``"hypersurface:surface=level"``."""
     init: str
     """Where particles start, if x0 does not say it: ``"normal:MEAN,VARIANCE"`` or ``"uniform:LOW,HIGH"``."""
     batch: int | None
@@ -94,4 +100,6 @@ def checked(options: Mapping[str, Any], *others: str) -> dict[str, Any]:
             raise TypeError("lambda is given twice, as 'lambda' and as 'lambda_'")
         # The engine reads Python numbers; NumPy's may be arrays of dimension 0.
         found[own] = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if found.get("surface") is not None:
+        found["surface"] = Surface(found["surface"])
     return found

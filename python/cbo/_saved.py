@@ -26,6 +26,8 @@ DAMAGED = "this is not a saved optimizer, or it is damaged"
 
 def pack(dim: int, settings: dict[str, Any], arrays: dict[str, NDArray[Any]], error: str | None) -> bytes:
     """The bytes of the file."""
+    if settings.get("surface") is not None:
+        raise TypeError("surface is a function, which a file cannot hold: this optimizer cannot be saved")
     plain = {key: value for key, value in settings.items() if not isinstance(value, np.ndarray)}
     large = {f"settings.{key}": value for key, value in settings.items() if isinstance(value, np.ndarray)}
     head = {"format": _FORMAT, "version": _VERSION, "dim": dim, "settings": plain, "error": error}

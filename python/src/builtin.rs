@@ -6,6 +6,7 @@ use crate::errors;
 use crate::problem::Problem;
 use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
+use crate::surface::Raised;
 use crate::watch::{Moment, Watch};
 use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
 use pyo3::exceptions::PyRuntimeError;
@@ -130,7 +131,7 @@ pub fn minimize_problem<'py>(
     draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
-    let listeners = Listeners::new(callback, progress, unfinished, &plan);
+    let listeners = Listeners::new(callback, progress, unfinished, Raised::of(settings)?, &plan);
     match precision {
         Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draws),
         Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draws),

@@ -1,10 +1,11 @@
 //! Comparisons: runs of methods on built-in problems, baselines on functions in Python, and the statistics of all of them.
 
-use crate::builtin::Brake;
 use crate::errors;
+use crate::many;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
-use cbo::{CboConfig, EvalError, InitialLaw, Objective, Rows, SolveError, StepContext};
+use crate::surface::Raised;
+use cbo::{CboConfig, EvalError, InitialLaw, Objective, Rows, StepContext};
 use cbo_lab::baselines::{self, Baseline, BaselineError, Task};
 use cbo_lab::compare::{self, Comparison, Contestant, Entry, Goal, Improvement, Judged, Measured, Targets, Trial};
 use cbo_lab::success::Judge;
@@ -12,15 +13,9 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
-
-/// Time between two checks for signals.
-const POLL: Duration = Duration::from_millis(20);
 
 fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -78,9 +73,10 @@ pub fn compare_trials<'py>(
     let (config, precision) = settings::read(settings)?;
     let config = CboConfig { method: contestant.method(), ..config };
     let problems: Vec<cbo_problems::Problem> = problems.iter().map(|problem| problem.inner.clone()).collect();
+    let raised = Raised::of(settings)?;
     let trials = match precision {
-        Precision::F32 => all::<f32>(py, &problems, &contestant, &config, judge)?,
-        Precision::F64 => all::<f64>(py, &problems, &contestant, &config, judge)?,
+        Precision::F32 => all::<f32>(py, &problems, &contestant, &config, judge, &raised)?,
+        Precision::F64 => all::<f64>(py, &problems, &contestant, &config, judge, &raised)?,
     };
     let dicts = trials.iter().map(|trial| told(py, trial)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, dicts)
@@ -107,52 +103,15 @@ fn all<T: Number>(
     contestant: &Contestant,
     config: &CboConfig,
     judge: Judge,
+    raised: &Raised,
 ) -> PyResult<Vec<Trial>>
 where
     cbo_problems::Problem: Objective<T>,
 {
-    let brake = Brake::default();
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(config.threads)
-        .build()
-        .map_err(|e| PyRuntimeError::new_err(format!("threads = {}: {e}; use fewer", config.threads)))?;
-    let (ended, mut end) = channel::<()>();
-    let mut failure: Option<(PyErr, Instant)> = None;
-    let outcome = std::thread::scope(|scope| {
-        let (brake, pool) = (&brake, &pool);
-        let worker = scope.spawn(move || {
-            let interrupted = || SolveError::Evaluation { step: 0, source: EvalError::new("interrupted") };
-            let stop = || brake.soon.load(Relaxed);
-            let one = |(run, problem): (usize, &cbo_problems::Problem)| {
-                let config = CboConfig { seed: config.seed.wrapping_add(run as u64), ..config.clone() };
-                compare::trial::<T>(contestant, &config, problem, judge, &stop)?.ok_or_else(interrupted)
-            };
-            let runs = problems.par_iter().enumerate().with_max_len(1);
-            let outcomes = pool.install(|| runs.map(one).collect::<Result<Vec<_>, _>>());
-            drop(ended);
-            outcomes
-        });
-        let mut wait = || {
-            let end = &mut end;
-            py.detach(move || end.recv_timeout(POLL))
-        };
-        while wait() == Err(RecvTimeoutError::Timeout) {
-            if let Err(error) = py.check_signals() {
-                failure = failure.take().or(Some((error, Instant::now())));
-            }
-            if let Some((_, since)) = &failure {
-                brake.pull(*since);
-            }
-        }
-        py.detach(|| worker.join())
-    });
-    if let Some((error, _)) = failure {
-        return Err(error);
-    }
-    match outcome {
-        Ok(trials) => trials.map_err(|e| errors::of_run(&e)),
-        Err(_) => Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
-    }
+    many::runs(py, config.threads, problems.len(), raised, |run, brake| {
+        let config = CboConfig { seed: config.seed.wrapping_add(run as u64), ..config.clone() };
+        compare::trial::<T>(contestant, &config, &problems[run], judge, &|| brake.soon.load(Relaxed))
+    })
 }
 
 /// A function in Python of all points of a round; its exceptions are kept.

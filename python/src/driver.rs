@@ -4,6 +4,7 @@ use crate::errors;
 use crate::function::{Fate, Function};
 use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
+use crate::surface::Raised;
 use crate::watch::{Moment, Watch};
 use cbo::{AskTell, Observer, Plan, RunReport, StepReport, StopReason};
 use pyo3::prelude::*;
@@ -22,6 +23,8 @@ pub struct Listeners<'py> {
     progress: Option<Bound<'py, PyAny>>,
     /// The dictionary of a run that an exception ended -> nothing.
     unfinished: Bound<'py, PyAny>,
+    /// What the surface has raised, if the run has one.
+    raised: Raised,
     last_step: Option<u64>,
     shown: Instant,
 }
@@ -32,9 +35,10 @@ impl<'py> Listeners<'py> {
         callback: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
         unfinished: Bound<'py, PyAny>,
+        raised: Raised,
         plan: &Plan,
     ) -> Self {
-        Self { callback, progress, unfinished, last_step: plan.last_step(), shown: Instant::now() }
+        Self { callback, progress, unfinished, raised, last_step: plan.last_step(), shown: Instant::now() }
     }
 
     /// Tells what was found by a run that an exception ended.
@@ -52,8 +56,14 @@ impl<'py> Listeners<'py> {
         self.callback.as_ref().map_or(Ok(false), |callback| callback.call1((moment.dict(py)?,))?.is_truthy())
     }
 
-    /// Shows progress, if the last time was long enough ago.
+    /// The exception of the surface if there is one, because it is what led to this error.
+    pub fn reason(&self, error: PyErr) -> PyErr {
+        self.raised.check().err().unwrap_or(error)
+    }
+
+    /// Shows progress, if the last time was long enough ago, and raises what the surface did.
     pub fn progress(&mut self, step: u64, best: f64, evaluations: u64) -> PyResult<()> {
+        self.raised.check()?;
         let Some(progress) = self.progress.as_ref().filter(|_| self.shown.elapsed() >= PROGRESS) else { return Ok(()) };
         self.shown = Instant::now();
         progress.call1((step, self.last_step, best, evaluations)).map(|_| ())
@@ -82,7 +92,7 @@ pub fn minimize_function<'py>(
     draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (plan, precision) = settings::plan(settings, dim)?;
-    let listeners = Listeners::new(callback, progress, unfinished, &plan);
+    let listeners = Listeners::new(callback, progress, unfinished, Raised::of(settings)?, &plan);
     let function = Function::new(fun, args, way.parse()?, convert)?.under(constraints);
     match precision {
         Precision::F32 => run::<f32>(py, &plan, function, listeners, draws),
@@ -100,7 +110,7 @@ fn run<'py, T: Number>(
     let count = function.constraints();
     let mut watch = Watch::new(plan.dim(), count > 0);
     let begun = py.detach(|| AskTell::<T>::with_constraints(plan, plan.dim(), count));
-    let mut run = begun.map_err(|e| errors::of_run(&e))?;
+    let mut run = begun.map_err(|e| listeners.reason(errors::of_run(&e)))?;
     match follow(py, &mut run, &mut function, &mut listeners, &mut watch) {
         Ok((stop, report)) => {
             watch.finish(&report, run.told());

@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::settings::{self, Number, Precision};
+use crate::surface::Raised;
 use crate::watch::Watch;
 use cbo::{AskTell, CboConfig, RunReport, SolveError, StateError, StopReason};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -78,6 +79,8 @@ macro_rules! with {
 #[pyclass(frozen, module = "cbo._lib")]
 pub struct Run {
     dim: usize,
+    /// What the surface has raised, if the run has one.
+    raised: Raised,
     either: Mutex<Either<State<f32>, State<f64>>>,
 }
 
@@ -93,23 +96,24 @@ impl Run {
     #[new]
     #[pyo3(signature = (dim, settings, constraints=0))]
     fn new(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, constraints: usize) -> PyResult<Self> {
-        let (config, precision) = settings::read(settings)?;
+        let ((config, precision), raised) = (settings::read(settings)?, Raised::of(settings)?);
         let either = py.detach(|| match precision {
             Precision::F32 => State::begin(&config, dim, constraints).map(Either::F32),
             Precision::F64 => State::begin(&config, dim, constraints).map(Either::F64),
         });
-        Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
+        raised.check()?;
+        Ok(Self { dim, raised, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
     }
 
     /// Continues from the bytes of `save`.
     #[staticmethod]
     fn load(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, state: &[u8]) -> PyResult<Self> {
-        let (config, precision) = settings::read(settings)?;
+        let ((config, precision), raised) = (settings::read(settings)?, Raised::of(settings)?);
         let either = py.detach(|| match precision {
             Precision::F32 => State::load(&config, dim, state).map(Either::F32),
             Precision::F64 => State::load(&config, dim, state).map(Either::F64),
         });
-        Ok(Self { dim, either: Mutex::new(either.map_err(|e| errors::of_state(&e))?) })
+        Ok(Self { dim, raised, either: Mutex::new(either.map_err(|e| errors::of_state(&e))?) })
     }
 
     /// The points of this step, in an array of their own.
@@ -118,6 +122,7 @@ impl Run {
             Either::F32(state) => Either::F32(state.run.ask().as_slice().to_vec()),
             Either::F64(state) => Either::F64(state.run.ask().as_slice().to_vec()),
         });
+        self.raised.check()?;
         fn rows<T: Number>(py: Python<'_>, values: Vec<T>, dim: usize) -> PyResult<Bound<'_, PyAny>> {
             let count = values.len() / dim;
             Ok(PyArray1::from_vec(py, values).reshape([count, dim])?.into_any())
@@ -159,6 +164,7 @@ impl Run {
                 state.tell(&energies, &constraints).map_err(|e| errors::of_run(&e))
             })
         });
+        self.raised.check()?;
         Ok(told?.map(StopReason::name))
     }
 

@@ -1,6 +1,7 @@
 //! Settings: a Python dictionary as the configuration of the engine.
 
 use crate::errors;
+use crate::surface;
 use cbo::{CboConfig, Coordinates, InitialLaw, Plan, Reduction, TextError};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -167,6 +168,7 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
             "dt" => config.dt = number(field, value)?,
             "diffusion" => config.diffusion = text(field, value)?,
             "scheme" => config.scheme = text(field, value)?,
+            "surface" => config.surface = optional(field, value, |_, v| surface::read(v))?,
             "truncation" => config.truncation = optional(field, value, number)?,
             // Several keys make one setting, below.
             "init" | "init_points" | "init_box" | "init_mean" | "init_variance" => (),

@@ -26,7 +26,7 @@ pub struct Answers<T> {
 
 /// The energies of a round, as far as they are known.
 #[derive(Clone, Debug)]
-pub(crate) struct Known<T> {
+pub struct Known<T> {
     /// NaN where it is not known.
     energies: Vec<T>,
     /// The constraints of each point, one after the other; NaN where they are not known.

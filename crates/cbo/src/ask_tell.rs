@@ -1,14 +1,13 @@
 //! A run whose loop belongs to the caller: it asks for points and tells their energies.
 
 use crate::answers::{Answers, Known, Limits};
-use crate::auto;
 use crate::config::{Plan, Settings};
 use crate::constraint::{defined, violation};
 use crate::minimisers;
 use crate::objective::Rows;
 use crate::observer::Observer;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
-use crate::run::{Nature, Process, Run, tell, tell_midway};
+use crate::run::{Process, tell, tell_midway};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
@@ -61,11 +60,7 @@ impl<T: Scalar> AskTell<T> {
     /// ```
     pub fn with_constraints(settings: impl Settings, dim: usize, constraints: usize) -> Result<Self, SolveError> {
         let plan = settings.plan(dim)?;
-        let mut run: Box<dyn Process<T>> = if plan.config().method.is_auto() {
-            Box::new(auto::Run::begin(&plan, false, constraints)?)
-        } else {
-            Box::new(Run::begin(&plan, Nature::elsewhere(), constraints)?)
-        };
+        let mut run = T::begin(&plan, constraints)?;
         run.settle();
         Ok(Self { run, asked: false, told: false, stopped: None })
     }
@@ -267,13 +262,7 @@ impl<T: Scalar> AskTell<T> {
     /// ```
     pub fn load(settings: impl Settings, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
         let plan = settings.plan(dim).map_err(SolveError::from)?;
-        let (run, told): (Box<dyn Process<T>>, bool) = if plan.config().method.is_auto() {
-            let (run, told) = auto::Run::load(&plan, false, None, bytes)?;
-            (Box::new(run), told)
-        } else {
-            let (run, told) = Run::load(&plan, Nature::elsewhere(), None, bytes)?;
-            (Box::new(run), told)
-        };
+        let (run, told) = T::load(&plan, bytes)?;
         let stopped = if told { tell(&*run, &mut ()) } else { None };
         Ok(Self { run, asked: false, told, stopped })
     }

@@ -28,7 +28,7 @@ pub(crate) fn best_of<T: Scalar>(
 
 /// Counters and the best point.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger<T> {
+pub struct Ledger<T> {
     /// The step whose points are evaluated now, from 0.
     pub step: u64,
     pub evaluations: u64,

@@ -1,11 +1,14 @@
 //! A run between two steps, and what the loop does with it.
 
+mod compiled;
 mod midway;
 mod process;
 mod saved;
 
+pub use compiled::Runs;
 pub(crate) use midway::Midway;
-pub(crate) use process::{Process, tell, tell_midway};
+pub use process::Process;
+pub(crate) use process::{tell, tell_midway};
 pub use saved::forget_best;
 
 use crate::answers::{Answers, Known, Limits, reaches};
@@ -45,7 +48,7 @@ pub(crate) enum Gradients {
 }
 
 impl Nature {
-    pub fn of<T: Scalar>(objective: &impl Objective<T>) -> Self {
+    pub fn of<T: Scalar>(objective: &dyn Objective<T>) -> Self {
         Self {
             grouping: objective.grouping(),
             stochastic: objective.is_stochastic(),
@@ -61,7 +64,7 @@ impl Nature {
 
 /// What the particles agreed on in a step.
 #[derive(Debug)]
-pub(crate) struct Agreed {
+pub struct Agreed {
     pub alpha: f64,
     pub sigma: f64,
     pub consensus: Vec<f64>,

@@ -1,8 +1,8 @@
 //! The loop.
 
-use crate::auto::{self, Auto};
+use crate::auto::Auto;
 use crate::bounds::BoundHandling;
-use crate::config::{CboConfig, Settings};
+use crate::config::{CboConfig, Plan, Settings};
 use crate::initial::InitialLaw;
 use crate::method::Method;
 use crate::objective::{Grouping, Objective, from_fn};
@@ -37,12 +37,7 @@ pub fn solve<T: Scalar>(
     objective: &impl Objective<T>,
     observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
-    let plan = settings.plan(objective.dim())?;
-    if plan.config().method.is_auto() {
-        return auto::solve(&plan, objective, observer);
-    }
-    let run = Run::begin(&plan, Nature::of(objective), objective.constraints())?;
-    on_its_threads(run, objective, |run| follow(run, objective, observer))
+    T::solve(&settings.plan(objective.dim())?, objective, observer)
 }
 
 /// Continues a run of [`solve`] from its [state](crate::StepReport::state), as if it had never stopped. `settings` may allow it more steps,
@@ -70,11 +65,27 @@ pub fn resume<T: Scalar>(
     observer: &mut (impl Observer<T> + Send),
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
-    let plan = settings.plan(objective.dim()).map_err(SolveError::from)?;
-    if plan.config().method.is_auto() {
-        return auto::resume(&plan, objective, observer, state);
-    }
-    let (run, told) = Run::load(&plan, Nature::of(objective), Some(objective.constraints()), state)?;
+    T::resume(&settings.plan(objective.dim()).map_err(SolveError::from)?, objective, observer, state)
+}
+
+/// [`solve`] with the methods of the loop.
+pub(crate) fn solve_loop<T: Scalar>(
+    plan: &Plan,
+    objective: &dyn Objective<T>,
+    observer: &mut (dyn Observer<T> + Send),
+) -> Result<RunReport<T>, SolveError> {
+    let run = Run::begin(plan, Nature::of(objective), objective.constraints())?;
+    on_its_threads(run, objective, |run| follow(run, objective, observer))
+}
+
+/// [`resume`] with the methods of the loop.
+pub(crate) fn resume_loop<T: Scalar>(
+    plan: &Plan,
+    objective: &dyn Objective<T>,
+    observer: &mut (dyn Observer<T> + Send),
+    state: &[u8],
+) -> Result<RunReport<T>, StateError> {
+    let (run, told) = Run::load(plan, Nature::of(objective), Some(objective.constraints()), state)?;
     let ended = on_its_threads(run, objective, |mut run: Run<T>| {
         if told {
             // Its observers were told of this step before it was saved.
@@ -125,7 +136,7 @@ fn steps<T: Scalar>(
 /// Does `work` on one of the threads of the run, from which it hands work to the others without waiting for anyone to wake up.
 fn on_its_threads<T: Scalar, R: Send>(
     run: Run<T>,
-    objective: &impl Objective<T>,
+    objective: &dyn Objective<T>,
     work: impl FnOnce(Run<T>) -> R + Send,
 ) -> R {
     match run.pool() {

@@ -116,8 +116,28 @@ pub(crate) struct Moment<'a, T> {
 impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) {
+    fn run<V: Vector<Scalar = f64>>(mut self) {
+        let (mut from, dim) = (0, self.moment.len());
+        while from < dim {
+            from += match dim - from {
+                16.. => self.columns::<V, 16>(from),
+                8.. => self.columns::<V, 8>(from),
+                4.. => self.columns::<V, 4>(from),
+                2.. => self.columns::<V, 2>(from),
+                _ => self.columns::<V, 1>(from),
+            };
+        }
+    }
+}
+
+impl<T: Scalar> Moment<'_, T> {
+    /// Some neighbouring columns, whose sums stay in registers: added up in memory, each row would wait for the one before. Their number.
+    #[inline(always)]
+    fn columns<V: Vector<Scalar = f64>, const COLUMNS: usize>(&mut self, from: usize) -> usize {
         let dim = self.moment.len();
+        let moment = &mut self.moment[from..from + COLUMNS];
+        let mut sums = [0.0; COLUMNS];
+        sums.copy_from_slice(moment);
         for (rows, weights) in self.rows.chunks(V::LANES * dim).zip(self.weights.chunks(V::LANES)) {
             if V::load_partial(weights).abs().all_less(V::splat(f64::MIN_POSITIVE)) {
                 continue;
@@ -125,11 +145,13 @@ impl<T: Scalar> Kernel<f64> for Moment<'_, T> {
             for (row, &w) in rows.chunks_exact(dim).zip(weights) {
                 if w != 0.0 {
                     // Plain Rust: the compiler vectorises it for the instruction set of this kernel.
-                    for (m, x) in self.moment.iter_mut().zip(row) {
-                        *m = x.to_f64().mul_add(w, *m);
+                    for (sum, x) in sums.iter_mut().zip(&row[from..from + COLUMNS]) {
+                        *sum = x.to_f64().mul_add(w, *sum);
                     }
                 }
             }
         }
+        moment.copy_from_slice(&sums);
+        COLUMNS
     }
 }

@@ -31,14 +31,14 @@ impl Threads {
 
     /// Whether a round is one piece, because its evaluations are cheap. Those of an objective that does not say are, unless time is
     /// limited and they were seen to be slow.
-    pub fn takes_all_at_once<T: Scalar>(&self, objective: &impl Objective<T>, is_limited: bool) -> bool {
+    pub fn takes_all_at_once<T: Scalar>(&self, objective: &dyn Objective<T>, is_limited: bool) -> bool {
         objective.grouping() == Grouping::Blocks && !(is_limited && self.pace.is_none_or(|pace| pace > SLOW))
     }
 
     /// Writes the energies of `rows`, whose evaluations are cheap, and their constraints to `out`.
     pub fn evaluate<T: Scalar>(
         &mut self,
-        objective: &impl Objective<T>,
+        objective: &dyn Objective<T>,
         at: StepContext,
         rows: Rows<'_, T>,
         (out, constraints): (&mut [T], &mut [T]),
@@ -75,7 +75,7 @@ impl Threads {
     /// Asks for energies of `rows` that are not known, one by one, until the answers are enough.
     pub fn ask<T: Scalar>(
         &mut self,
-        objective: &impl Objective<T>,
+        objective: &dyn Objective<T>,
         at: StepContext,
         rows: Rows<'_, T>,
         answers: &Answers<T>,

@@ -42,7 +42,7 @@ pub(crate) struct Run<T> {
 /// [`solve`](crate::solve) with this method.
 pub(crate) fn solve<T: Scalar>(
     plan: &Plan,
-    objective: &impl Objective<T>,
+    objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
     follow(Run::begin(plan, objective.is_stochastic(), objective.constraints())?, objective, observer)
@@ -51,7 +51,7 @@ pub(crate) fn solve<T: Scalar>(
 /// [`resume`](crate::resume) with this method.
 pub(crate) fn resume<T: Scalar>(
     plan: &Plan,
-    objective: &impl Objective<T>,
+    objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
@@ -69,7 +69,7 @@ pub(crate) fn resume<T: Scalar>(
 /// Round after round.
 fn follow<T: Scalar>(
     mut run: Run<T>,
-    objective: &impl Objective<T>,
+    objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<RunReport<T>, SolveError> {
     match to_its_end(&mut run, objective, observer) {
@@ -84,7 +84,7 @@ fn follow<T: Scalar>(
 /// The loop itself.
 fn to_its_end<T: Scalar>(
     run: &mut Run<T>,
-    objective: &impl Objective<T>,
+    objective: &dyn Objective<T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<StopReason, SolveError> {
     loop {
@@ -138,7 +138,7 @@ impl<T: Scalar> Run<T> {
     }
 
     /// Evaluates the points of the round. If the run ends before all of them are evaluated, says why.
-    fn evaluate(&mut self, objective: &impl Objective<T>) -> Result<Option<StopReason>, SolveError> {
+    fn evaluate(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
         let (at, rows) = (self.context(), self.points.rows());
         if self.midway.is_none() && self.threads.takes_all_at_once(objective, self.plan.config().max_seconds.is_some())
         {

@@ -98,10 +98,14 @@ impl<T: Scalar> Cpu<T> {
 
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
     fn set_centres(&mut self, decided: &Move) {
-        for row in self.centres.chunks_exact_mut(decided.centre.len()) {
-            for (c, x) in row.iter_mut().zip(&decided.centre) {
-                *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
-            }
+        for (c, x) in self.centres.iter_mut().zip(&decided.centre) {
+            *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
+        }
+        let (mut known, all) = (decided.centre.len(), self.centres.len());
+        while known < all {
+            let more = known.min(all - known);
+            self.centres.copy_within(..more, known);
+            known += more;
         }
         self.factor.clear();
         self.factor.extend(decided.factor.iter().map(|&x| T::from_f64(x)));

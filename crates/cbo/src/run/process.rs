@@ -13,7 +13,7 @@ use crate::state::StateError;
 use std::fmt::Debug;
 
 /// A run between two steps. The first half is read by reports, the second is done by ask and tell.
-pub(crate) trait Process<T>: Debug + Send {
+pub trait Process<T>: Debug + Send {
     /// What was checked when the run began.
     fn plan(&self) -> &Plan;
     /// What the run has spent and found.

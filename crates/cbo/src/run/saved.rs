@@ -10,6 +10,11 @@ use crate::state::{Reader, StateError, Stopwatch, Writer};
 /// The state of a run that goes on with another objective: the same, but the best point so far is forgotten, because its value is not that
 /// of the new one. Not for the methods that remember more of the old objective than that: `auto` and `memory`.
 pub fn forget_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError> {
+    T::forget_best(plan, state)
+}
+
+/// The same in one precision.
+pub(super) fn without_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError> {
     let method = plan.config().method;
     if method.is_auto() || method.remembers() {
         return Err(StateError::differs("method", method, "cbo"));

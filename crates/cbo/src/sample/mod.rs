@@ -169,7 +169,11 @@ impl<T: Scalar> Proposal<T> {
     }
 
     /// Draws all points and evaluates those inside the bounds.
-    pub fn sample(mut self, objective: &impl Objective<T>) -> Result<Sample<T>, SolveError> {
+    pub fn sample(self, objective: &impl Objective<T>) -> Result<Sample<T>, SolveError> {
+        T::sample(self, objective)
+    }
+
+    pub(crate) fn sample_by(mut self, objective: &dyn Objective<T>) -> Result<Sample<T>, SolveError> {
         let dim = self.plan.dim();
         loop {
             let points = self.draw().to_vec();
@@ -191,7 +195,7 @@ impl<T: Scalar> Proposal<T> {
 
     fn evaluate(
         &self,
-        objective: &impl Objective<T>,
+        objective: &dyn Objective<T>,
         rows: &mut [T],
         energies: &mut [T],
     ) -> Result<(), crate::EvalError> {

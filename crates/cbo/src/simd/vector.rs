@@ -108,6 +108,7 @@ mod sealed {
 pub trait Scalar:
     sealed::Sealed
     + crate::backend::Kernels
+    + crate::run::Runs
     + Copy
     + Default
     + Debug
