@@ -28,9 +28,11 @@ lint:
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-# Unit, integration and documentation tests; the latter include the README and the guide.
+# Unit, integration and documentation tests; the latter include the README and the guide. Many tests wait for other processes: half as many
+# again as there are cores keep all of them busy.
+unit: TEST_THREADS = $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 ))
 unit:
-	$(CARGO) test --release --workspace --locked
+	$(CARGO) test --release --workspace --locked -- --test-threads=$(TEST_THREADS)
 
 # The tests of the dynamics, the figures and training on each instruction set of this machine except the best, on which `unit` runs
 # them, and the README's main command on all of them, which must print the same.

@@ -152,7 +152,7 @@ fn a_run_folder_repeats_the_run_and_resumes_it() {
 fn pictures_have_evaluations_on_their_axis() {
     let folder = tempfile::tempdir().expect("a folder");
     let (svg, frames) = (folder.path().join("run.svg"), folder.path().join("frames"));
-    let line = format!("minimize rosenbrock --dim 2 --max-evaluations 200 --json --plot {}", path(&svg));
+    let line = format!("minimize rosenbrock --dim 2 --max-evaluations 60 --json --plot {}", path(&svg));
     object(&words(&format!("{line} --animate {}", path(&frames))));
     let text = fs::read_to_string(&svg).expect("a picture");
     for part in ["evaluations", "energy above the minimum", "size of steps", "minimiser"] {

@@ -1,5 +1,6 @@
 //! The documentation is true: its commands run, its flags and defaults are the program's, its links lead somewhere.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -111,7 +112,10 @@ fn every_line_of_every_sh_block_is_known() {
 #[test]
 fn every_command_runs() {
     let mut count = 0;
-    for page in all_pages() {
+    // The README repeats commands of the guide: those are run there, where others use what they leave.
+    let (readme, guide): (Vec<_>, Vec<_>) = all_pages().into_iter().partition(|page| page.ends_with("README.md"));
+    let mut done = HashSet::new();
+    for page in guide.into_iter().chain(readme) {
         let folder = tempfile::tempdir().expect("a folder");
         for block in blocks(&read(&page)) {
             let name = block.text.lines().next().and_then(|l| l.strip_prefix("# ")).filter(|n| n.ends_with(".toml"));
@@ -123,6 +127,10 @@ fn every_command_runs() {
             }
             for (index, line) in block.text.lines().enumerate() {
                 let Line::Run(set, arguments, expected) = classify(line) else { continue };
+                let is_new = done.insert(line.split(" --out ").next().unwrap_or(line).to_owned());
+                if page.ends_with("README.md") && !is_new {
+                    continue;
+                }
                 let output = Command::new("sh")
                     .args(["-c", &format!("\"$CBO\" {arguments}")])
                     .env("CBO", env!("CARGO_BIN_EXE_cbo"))
