@@ -4,6 +4,9 @@
 //! nor than reading and writing its positions. Both are measured with the same threads, buffers and repetitions,
 //! interleaved with the step, and the best repetition of each counts: machines are noisy, ratios less so.
 
+mod device;
+
+use crate::device::DeviceSpec;
 use crate::error::{CliError, print};
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::simd::{self, InstructionSet, Kernel, Vector};
@@ -21,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   cbo bench
   cbo bench --simd all --particles 320000
+  cbo bench --device cuda
   cbo bench --particles 320000 --dim 16 --precision f32 --threads 2 --json";
 
 /// Arguments of `cbo bench`.
@@ -42,6 +46,9 @@ pub struct BenchArgs {
     /// Instruction set: avx512, avx2 or portable, or all that this machine has; that of CBO_SIMD, or the best, if absent
     #[arg(long, value_name = "SET")]
     simd: Option<String>,
+    /// Where to compute: cpu, or cuda[:N], the NVIDIA GPU of this number, with the floors of that
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", conflicts_with_all = ["simd", "threads"])]
+    device: DeviceSpec,
     /// Seconds to spend on each row
     #[arg(long, default_value_t = 1.0, value_name = "S")]
     seconds: f64,
@@ -104,9 +111,13 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         Some(name) => vec![set_called(name)?],
     };
     let mut rows = Vec::new();
-    for size in sizes {
-        for &set in &sets {
-            rows.extend(if set == simd::current() { args.rows(size, cores)? } else { args.rows_of(size, set)? });
+    if let DeviceSpec::Cuda(number) = args.device {
+        rows = device::rows(args, number)?;
+    } else {
+        for size in sizes {
+            for &set in &sets {
+                rows.extend(if set == simd::current() { args.rows(size, cores)? } else { args.rows_of(size, set)? });
+            }
         }
     }
     let report = Report {

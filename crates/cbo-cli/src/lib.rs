@@ -7,6 +7,7 @@ pub mod bench;
 pub mod certify;
 pub mod compare;
 pub mod config_file;
+pub mod device;
 pub mod error;
 pub mod experiment;
 pub mod files;

@@ -1,5 +1,6 @@
 //! `cbo resume`: continues a run where it was cut off, or beyond its end with a larger budget.
 
+use crate::device::DeviceSpec;
 use crate::error::{CliError, told};
 use crate::values::{self, Budget, Switch};
 use crate::{minimize, mnist};
@@ -54,6 +55,9 @@ pub struct ResumeArgs {
     /// Threads from now on; 0 for one per core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
+    /// Where to compute from now on: cpu or cuda[:N] [default: as before]
+    #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
+    pub device: Option<DeviceSpec>,
     /// Seconds between two checkpoints [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = values::number, help_heading = "Computation")]
     pub checkpoint_every: Option<f64>,

@@ -3,7 +3,7 @@
 use crate::function::Function;
 use crate::gradient::gradient;
 use crate::transform::{Tables, Transform};
-use cbo::simd::{self, InstructionSet, Kernel, Vector};
+use cbo::simd::{self, InstructionSet, Kernel, Real, Traced, Vector};
 use cbo::{Rows, Scalar};
 
 /// Up to this many coordinates are held on the stack.
@@ -35,6 +35,8 @@ pub trait Evaluate: Send + Sync {
     fn value(&self, x: &[f64]) -> f64;
     fn gradient(&self, x: &[f64], out: &mut [f64]) -> f64;
     fn constraints(&self, x: &[f64], g: &mut [f64]);
+    fn trace(&self, x: &[Traced]) -> Traced;
+    fn is_flat_at_zero(&self) -> bool;
     fn energies_f64(&self, batch: Batch<'_, f64>);
     fn energies_f32(&self, batch: Batch<'_, f32>);
 }
@@ -57,6 +59,12 @@ impl<F: Function> Evaluate for F {
     }
     fn constraints(&self, x: &[f64], g: &mut [f64]) {
         Function::constraints(self, x, g);
+    }
+    fn trace(&self, x: &[Traced]) -> Traced {
+        Function::value(self, x)
+    }
+    fn is_flat_at_zero(&self) -> bool {
+        F::FLAT_AT_ZERO
     }
     fn energies_f64(&self, batch: Batch<'_, f64>) {
         run(batch.set, Lanes { function: self, batch });
@@ -133,7 +141,7 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         for (group, energies) in out.chunks_mut(V::LANES).enumerate() {
             transpose_group(rows, group * V::LANES, x);
             if vanishing {
-                vanish(&mut x[..dim]);
+                vanish(&mut x[..dim], small::<T>());
             }
             let mut energy = self.function.value(&x[..dim]);
             if F::INFO.confined {
@@ -187,15 +195,25 @@ fn nearly_zero<T: Scalar>(rows: Rows<'_, T>) -> bool {
     !rows.is_empty() && rows.row(0).iter().any(|x| *x != T::default() && x.to_f64().abs() < small)
 }
 
+/// The same of one row as a formula: 1 if it is so, else 0.
+pub(crate) fn nearly_zero_of<R: Real>(x: &[R], small: f64) -> R {
+    let (small, zero, one) = (R::constant(small), R::constant(0.0), R::constant(1.0));
+    let mut found = zero;
+    for v in x {
+        found = zero.select_less(v.abs(), v.abs().select_less(small, one, found), found);
+    }
+    found
+}
+
 /// Squares of numbers below this are, or soon will be, subnormal.
-fn small<T: Scalar>() -> f64 {
+pub(crate) fn small<T: Scalar>() -> f64 {
     if T::NAME == "f64" { 1e-153 } else { 1e-18 }
 }
 
 /// Zero for coordinates whose squares are negligible.
 #[inline(always)]
-fn vanish<V: Vector>(x: &mut [V]) {
-    let (small, zero) = (V::constant(small::<V::Scalar>()), V::constant(0.0));
+pub(crate) fn vanish<R: Real>(x: &mut [R], small: f64) {
+    let (small, zero) = (R::constant(small), R::constant(0.0));
     for v in x {
         *v = v.abs().select_less(small, zero, *v);
     }
@@ -203,7 +221,7 @@ fn vanish<V: Vector>(x: &mut [V]) {
 
 /// `energy`, but infinity for points outside the bounds.
 #[inline(always)]
-fn infinite_outside<V: Vector>(energy: V, x: &[V], bounds: &[(f64, f64)]) -> V {
+pub(crate) fn infinite_outside<V: Real>(energy: V, x: &[V], bounds: &[(f64, f64)]) -> V {
     let (zero, one) = (V::constant(0.0), V::constant(1.0));
     let mut outside = zero;
     for (&v, &(low, high)) in x.iter().zip(bounds) {

@@ -4,11 +4,11 @@ use crate::builder::ProblemBuilder;
 use crate::error::ProblemError;
 use crate::function::{Function, Info};
 use crate::functions::Entry;
-use crate::lanes::{Batch, Evaluate, Precision};
+use crate::lanes::{Batch, Evaluate, Precision, infinite_outside, nearly_zero_of, small, vanish};
 use crate::rotation::Rotation;
-use crate::transform::Transform;
-use cbo::simd::InstructionSet;
-use cbo::{EvalError, Objective, Rows, StepContext};
+use crate::transform::{Tables, Transform};
+use cbo::simd::{InstructionSet, Trace, Traced};
+use cbo::{EnergyTrace, EvalError, Objective, Rows, StepContext, Vanishing};
 use std::fmt;
 use std::sync::Arc;
 
@@ -279,6 +279,28 @@ impl<T: Precision> Objective<T> for Problem {
         self.check(rows, energies)?;
         self.evaluate(None, rows, energies, constraints);
         Ok(())
+    }
+
+    fn trace(&self) -> Option<EnergyTrace> {
+        let tables = self.transform.as_ref().map(T::tables);
+        let original = |x: &[Traced]| tables.map_or_else(|| x.to_vec(), |tables| tables.trace(x));
+        let energy = |y: &[Traced]| {
+            let energy = self.function.trace(y);
+            if self.confined() { infinite_outside(energy, y, &self.domain) } else { energy }
+        };
+        let vanishing = || Vanishing {
+            when: Trace::of(self.dim, |x| nearly_zero_of(&original(x), small::<T>())),
+            then: Trace::of(self.dim, |x| {
+                let mut y = original(x);
+                vanish(&mut y, small::<T>());
+                energy(&y)
+            }),
+            rows: tables.map(|_| Tables::<T>::block_rows(self.dim)),
+        };
+        Some(EnergyTrace {
+            operations: Trace::of(self.dim, |x| energy(&original(x))),
+            vanishing: self.function.is_flat_at_zero().then(vanishing),
+        })
     }
 
     fn has_gradients(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::function::Info;
 use crate::lanes::{STACK_DIM, run};
 use crate::rotation::Rotation;
 use cbo::noise::{Noise, Stream};
-use cbo::simd::{InstructionSet, Kernel, Vector};
+use cbo::simd::{InstructionSet, Kernel, Real, Traced, Vector};
 use cbo::{Rows, Scalar};
 
 /// The step of the noise that random shifts use; rotations use another.
@@ -167,6 +167,26 @@ impl<T: Scalar> Tables<T> {
         Self { original: rounded(original), moved: rounded(moved), columns }
     }
 
+    /// Rows of a block of [`map_blocks`](Self::map_blocks).
+    pub(crate) fn block_rows(dim: usize) -> usize {
+        if dim <= STACK_DIM { 16 * STACK_DIM / dim / 16 * 16 } else { 16 }
+    }
+
+    /// The point of the original problem, by the operations of the kernel.
+    pub(crate) fn trace(&self, x: &[Traced]) -> Vec<Traced> {
+        let dim = x.len();
+        let number = |value: &T| Traced::constant(value.to_f64());
+        let from_minimiser: Vec<Traced> = x.iter().zip(&self.moved).map(|(&x, moved)| x - number(moved)).collect();
+        if self.columns.is_empty() {
+            return from_minimiser.iter().zip(&self.original).map(|(&z, original)| z + number(original)).collect();
+        }
+        let row = |(i, original): (usize, &T)| {
+            let terms = self.columns.chunks_exact(stride(dim)).zip(&from_minimiser);
+            terms.fold(number(original), |sum, (column, &z)| number(&column[i]).mul_add(z, sum))
+        };
+        self.original.iter().enumerate().map(row).collect()
+    }
+
     /// Maps `rows` to the original problem, block by block, and hands each block of rows with the place of its first
     /// one to `next`.
     pub(crate) fn map_blocks(
@@ -186,7 +206,7 @@ impl<T: Scalar> Tables<T> {
         };
         let (differences, mapped) = scratch.split_at_mut(TOGETHER * dim);
         // Whole groups of lanes for the evaluation that follows.
-        let block = mapped.len() / dim / 16 * 16;
+        let block = Self::block_rows(dim);
         for (index, part) in rows.as_slice().chunks(block * dim).enumerate() {
             let mapped = &mut mapped[..part.len()];
             run(set, Map { tables: self, from: part, differences, to: mapped });

@@ -328,7 +328,8 @@ impl CboConfig {
     }
 
     /// How far noise grows with the distance, if there is a limit.
-    pub(crate) fn truncation(&self) -> Option<f64> {
+    #[doc(hidden)]
+    pub fn truncation(&self) -> Option<f64> {
         self.truncation.filter(|length| length.is_finite())
     }
 

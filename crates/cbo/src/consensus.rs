@@ -171,7 +171,7 @@ pub(crate) fn weights_of(alpha: f64, shift: f64, energies: &[f64], weights: &mut
 
 /// exp(-alpha gap), with 1 at gap 0 also for infinite alpha.
 fn weight(alpha: f64, gap: f64) -> f64 {
-    if gap == 0.0 { 1.0 } else { (-alpha * gap).exp() }
+    if gap == 0.0 { 1.0 } else { simd::exp_of(-alpha * gap) }
 }
 
 /// The alpha at which the effective sample size of the finite `energies` is `fraction` of their number, by bisection

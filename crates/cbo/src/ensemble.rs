@@ -23,6 +23,14 @@ impl<T: Scalar> Ensemble<T> {
         Self { positions, dim }
     }
 
+    /// Particles at these rows.
+    #[doc(hidden)]
+    pub fn of_rows(rows: &[T], dim: usize) -> Self {
+        let mut positions = Buffer::new(rows.len());
+        positions.copy_from_slice(rows);
+        Self::new(positions, dim)
+    }
+
     /// No particles.
     pub(crate) fn empty(dim: usize) -> Self {
         Self::new(Buffer::new(0), dim)

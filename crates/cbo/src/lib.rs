@@ -33,6 +33,8 @@ mod buffer;
 mod config;
 mod consensus;
 mod constraint;
+#[doc(hidden)]
+pub mod device;
 mod ensemble;
 mod initial;
 mod ledger;
@@ -72,7 +74,7 @@ pub use method::{
     Polarised, Sampling, Scheme, Sphere, Surface,
 };
 pub use minimisers::Minimiser;
-pub use objective::{EvalError, FromFn, Grouping, Objective, Rows, StepContext, from_fn};
+pub use objective::{EnergyTrace, EvalError, FromFn, Grouping, Objective, Rows, StepContext, Vanishing, from_fn};
 pub use observer::{History, Observer, Record};
 pub use pairs::Similarity;
 pub use report::{Evaluated, RunReport, SolveError, StepReport, StopReason};

@@ -86,6 +86,12 @@ impl Noise {
         Self { key: [seed as u32, (seed >> 32) as u32], high: [step as u32, upper] }
     }
 
+    /// The key, and the words of the counter that say the step: for devices that compute the same normals.
+    #[doc(hidden)]
+    pub fn parts(&self) -> [[u32; 2]; 2] {
+        [self.key, self.high]
+    }
+
     /// The four random words of call `block` (coordinate / 4) of `particle`.
     pub fn words(&self, particle: u32, block: u32) -> [u32; 4] {
         philox([particle, block, self.high[0], self.high[1]], self.key)
@@ -319,6 +325,12 @@ const COSINE_F64: [f64; 5] =
     [0.9999999999524894, -0.30842513515829056, 0.015854325228444592, -0.00032593858594162623, 3.5297971342978537e-06];
 const SINE_F32: [f64; 4] = [0.7853981609766183, -0.08074543470810147, 0.0024900068014923568, -3.595429072511075e-05];
 const COSINE_F32: [f64; 4] = [0.9999999723284944, -0.3084242518553728, 0.01584991070640911, -0.000318877474890599];
+
+/// The polynomials of the radius, the sine and the cosine, for devices that compute the same normals.
+#[doc(hidden)]
+pub fn polynomials<T: Scalar>() -> [&'static [f64]; 3] {
+    if T::NAME == "f64" { [&RADIUS_F64, &SINE_F64, &COSINE_F64] } else { [&RADIUS_F32, &SINE_F32, &COSINE_F32] }
+}
 
 /// sqrt(-2 ln u) with u = (word + 1/2) / 2^32, for the word in each lane.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! What is minimised: batch energies, rows in, energies out.
 
 use crate::answers::Answers;
-use crate::simd::Scalar;
+use crate::simd::{Scalar, Trace};
 use std::marker::PhantomData;
 
 /// Where in the run an evaluation takes place. A stochastic objective chooses its data from this alone, so that a run
@@ -105,6 +105,26 @@ impl EvalError {
     }
 }
 
+/// An energy that is a formula of the point alone.
+#[derive(Clone, Debug)]
+pub struct EnergyTrace {
+    /// Its operations.
+    pub operations: Trace,
+    /// Where other operations take their place, if there are any.
+    pub vanishing: Option<Vanishing>,
+}
+
+/// Another formula for groups of rows that have come close to where the energy is flat.
+#[derive(Clone, Debug)]
+pub struct Vanishing {
+    /// Positive at the first row of a group that has.
+    pub when: Trace,
+    /// The energy of all its rows then.
+    pub then: Trace,
+    /// Rows in a group, counted from the first row of a call; none if all rows of a call are one group.
+    pub rows: Option<usize>,
+}
+
 /// A function to be minimised, evaluated for many points at once.
 ///
 /// The energy of a point may depend on the point and on `at`, never on the other rows of the call: the engine splits the
@@ -159,6 +179,11 @@ pub trait Objective<T: Scalar>: Sync {
         Err(EvalError::new("this objective has no gradients"))
     }
 
+    /// The energy as a list of operations, if it is a formula of the point alone: what a device compiles.
+    fn trace(&self) -> Option<EnergyTrace> {
+        None
+    }
+
     /// How many rows to hand over in one call.
     fn grouping(&self) -> Grouping {
         Grouping::Blocks
@@ -197,6 +222,9 @@ impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
     }
     fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
         (**self).gradients(at, rows, out)
+    }
+    fn trace(&self) -> Option<EnergyTrace> {
+        (**self).trace()
     }
     fn grouping(&self) -> Grouping {
         (**self).grouping()

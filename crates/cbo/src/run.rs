@@ -15,6 +15,7 @@ use crate::answers::{Answers, Known, Limits, reaches};
 use crate::backend::{Backend, Differences};
 use crate::config::{DEFAULT_SHRINKAGE, Plan};
 use crate::constraint::{self, Constraints, violation};
+use crate::device::Place;
 use crate::ensemble::Ensemble;
 use crate::ledger::{Ledger, best_of};
 use crate::method::{Decision, Move};
@@ -117,7 +118,7 @@ pub(crate) struct Run<T> {
 
 impl<T: Scalar> Run<T> {
     /// A run at time 0, nothing evaluated. Its points have this many constraints.
-    pub fn begin(plan: &Plan, nature: Nature, constraints: usize) -> Result<Self, SolveError> {
+    pub fn begin(plan: &Plan, nature: Nature, constraints: usize, place: Place<'_, T>) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
         let refuse = |remedy: &str| {
@@ -133,7 +134,10 @@ impl<T: Scalar> Run<T> {
         if config.method.has_gradient() && constraints > 0 {
             return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");
         }
-        let backend = T::on_cpu(plan, nature.grouping)?;
+        let backend = match place {
+            Place::Processor => T::on_cpu(plan, nature.grouping)?,
+            Place::Device(device, objective) => device.begin(plan, objective)?,
+        };
         let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {

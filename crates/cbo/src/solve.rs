@@ -3,6 +3,7 @@
 use crate::auto::Auto;
 use crate::bounds::BoundHandling;
 use crate::config::{CboConfig, Plan, Settings};
+use crate::device::Place;
 use crate::initial::InitialLaw;
 use crate::method::Method;
 use crate::objective::{Grouping, Objective, from_fn};
@@ -37,7 +38,7 @@ pub fn solve<T: Scalar>(
     objective: &impl Objective<T>,
     observer: &mut (impl Observer<T> + Send),
 ) -> Result<RunReport<T>, SolveError> {
-    T::solve(&settings.plan(objective.dim())?, objective, observer)
+    T::solve(&settings.plan(objective.dim())?, objective, observer, None)
 }
 
 /// Continues a run of [`solve`] from its [state](crate::StepReport::state), as if it had never stopped. `settings` may allow it more steps,
@@ -65,7 +66,7 @@ pub fn resume<T: Scalar>(
     observer: &mut (impl Observer<T> + Send),
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
-    T::resume(&settings.plan(objective.dim()).map_err(SolveError::from)?, objective, observer, state)
+    T::resume(&settings.plan(objective.dim()).map_err(SolveError::from)?, objective, observer, None, state)
 }
 
 /// [`solve`] with the methods of the loop.
@@ -73,8 +74,9 @@ pub(crate) fn solve_loop<T: Scalar>(
     plan: &Plan,
     objective: &dyn Objective<T>,
     observer: &mut (dyn Observer<T> + Send),
+    place: Place<'_, T>,
 ) -> Result<RunReport<T>, SolveError> {
-    let run = Run::begin(plan, Nature::of(objective), objective.constraints())?;
+    let run = Run::begin(plan, Nature::of(objective), objective.constraints(), place)?;
     on_its_threads(run, objective, |run| follow(run, objective, observer))
 }
 
@@ -83,9 +85,10 @@ pub(crate) fn resume_loop<T: Scalar>(
     plan: &Plan,
     objective: &dyn Objective<T>,
     observer: &mut (dyn Observer<T> + Send),
+    place: Place<'_, T>,
     state: &[u8],
 ) -> Result<RunReport<T>, StateError> {
-    let (run, told) = Run::load(plan, Nature::of(objective), Some(objective.constraints()), state)?;
+    let (run, told) = Run::load(plan, Nature::of(objective), Some(objective.constraints()), place, state)?;
     let ended = on_its_threads(run, objective, |mut run: Run<T>| {
         if told {
             // Its observers were told of this step before it was saved.

@@ -120,18 +120,22 @@ impl Writer {
         self.0.extend(bytes);
     }
 
+    /// Yes or no.
     pub fn flag(&mut self, flag: bool) {
         self.whole(u64::from(flag));
     }
 
+    /// A whole number.
     pub fn whole(&mut self, value: u64) {
         self.0.extend(value.to_le_bytes());
     }
 
+    /// A number of things.
     pub fn count(&mut self, value: usize) {
         self.whole(value as u64);
     }
 
+    /// Numbers, without how many they are.
     pub fn numbers<T: Scalar>(&mut self, values: &[T]) {
         self.0.reserve(size_of_val(values));
         for value in values {
@@ -221,6 +225,7 @@ impl<'a> Reader<'a> {
         Ok(word.into())
     }
 
+    /// A whole number.
     pub fn whole(&mut self) -> Result<u64, StateError> {
         self.chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
@@ -239,6 +244,7 @@ impl<'a> Reader<'a> {
         self.whole().and_then(|n| if n < 1 << 62 { Ok(n) } else { Err(StateError::Damaged) })
     }
 
+    /// A number of things.
     pub fn count(&mut self) -> Result<usize, StateError> {
         usize::try_from(self.whole()?).map_err(|_| StateError::Damaged)
     }
@@ -248,6 +254,7 @@ impl<'a> Reader<'a> {
         self.count().and_then(|n| if n <= self.bytes.len() / bytes { Ok(n) } else { Err(StateError::Damaged) })
     }
 
+    /// As many numbers as there is room for.
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
         for value in values {
             *value = T::from_f64(if size_of::<T>() == 4 {

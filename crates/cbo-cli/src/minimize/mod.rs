@@ -12,6 +12,7 @@ pub mod task;
 mod watch;
 
 use crate::config_file::Origins;
+use crate::device::{DeviceSpec, Ready};
 use crate::error::{CliError, print, told};
 use crate::film::Film;
 use crate::numbers::{json, plain};
@@ -65,6 +66,7 @@ Examples:
   cbo minimize eggholder --particles 1000 --steps 500 --json
   cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
+  cbo minimize rastrigin --dim 16 --particles 320000 --device cuda   # on an NVIDIA GPU
   cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced
   cbo resume result                                         # continues a run that was cut off
 
@@ -87,6 +89,10 @@ pub struct MinimizeArgs {
     /// Draws from a law.
     #[command(flatten)]
     pub sample: SampleOptions,
+    /// Where to compute: cpu, or cuda[:N], the NVIDIA GPU of this number: method cbo on built-in functions, with the same bits
+    /// [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
+    pub device: Option<DeviceSpec>,
     /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
     /// checkpoints from which `cbo resume FOLDER` continues
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
@@ -126,7 +132,8 @@ impl MinimizeArgs {
     fn settle(&mut self, origins: &Origins) -> Result<Option<String>, CliError> {
         sample::settle(self, origins)?;
         let certify = self.certify.unwrap_or(false).then_some("certify");
-        let note = self.run.settle_method(certify, origins)?;
+        let device = matches!(self.device, Some(DeviceSpec::Cuda(_))).then_some("device");
+        let note = self.run.settle_method(certify.or(device), origins)?;
         let batch = self.run.batch.and_then(|Switch(batch)| batch).unwrap_or(1);
         if let (Some(Method::Auto(_)), Some(workers)) = (self.run.method, self.program.workers)
             && workers > batch
@@ -152,6 +159,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let task = Task::new(args, origins)?;
     outputs::check(args, &task, origins)?;
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
+    let device = args.device.unwrap_or_default().open(&task, origins)?;
     let certificate = match (&task.subject, args.certificate_folder()) {
         (Subject::Function(_, problem), Some(_)) => Some(certify::begin(problem, task.config(), origins)?),
         _ => None,
@@ -168,7 +176,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
         write_settings(folder, &task, args)?;
     }
-    go(args, &task, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
+    go(args, &task, &device, folder.map(|folder| Keeper::new(folder, every)), None, certificate)
 }
 
 /// The time between two checkpoints.
@@ -184,6 +192,8 @@ fn write_settings(folder: &Folder, task: &Task, args: &MinimizeArgs) -> Result<(
         folder.write(POINTS, points.as_bytes()).map_err(refused)?;
     }
     let mut entries = task.entries();
+    entries
+        .extend(args.device.filter(|device| *device != DeviceSpec::Cpu).map(|device| ("device", device.to_string())));
     entries.extend(args.sample.draws.map(|count| ("draws", count.to_string())));
     entries.extend(args.certificate_folder().map(|_| ("certify", "true".to_string())));
     folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
@@ -198,19 +208,21 @@ pub fn eprintln_quietly(line: &str) {
 fn go(
     args: &MinimizeArgs,
     task: &Task,
+    device: &Ready,
     keeper: Option<Keeper>,
     from: Option<&Checkpoint>,
     certificate: Option<Certificate>,
 ) -> Result<(), CliError> {
     match task.precision {
-        Precision::F32 => go_in::<f32>(args, task, keeper, from, certificate),
-        Precision::F64 => go_in::<f64>(args, task, keeper, from, certificate),
+        Precision::F32 => go_in::<f32>(args, task, device, keeper, from, certificate),
+        Precision::F64 => go_in::<f64>(args, task, device, keeper, from, certificate),
     }
 }
 
 fn go_in<T: Scalar>(
     args: &MinimizeArgs,
     task: &Task,
+    device: &Ready,
     keeper: Option<Keeper>,
     from: Option<&Checkpoint>,
     certificate: Option<Certificate>,
@@ -248,13 +260,13 @@ where
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            cbo::resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
+            device.resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })
         }
         None => {
-            cbo::solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
+            device.solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
         }
     };
     drop(watch.progress.take());

@@ -36,6 +36,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.force = Some(args.force);
     let task = Task::new(&settings, &origins)?;
     outputs::check(&settings, &task, &origins)?;
+    let device = settings.device.unwrap_or_default().open(&task, &origins)?;
     let missing = owner::check(&task, &folder, from.as_ref(), args.force)?;
     let anew = from.as_ref().map_or(Ok(false), |from| accept_changes(&task, from, &folder, args))?;
     if let Some(missing) = missing {
@@ -57,7 +58,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         };
         from.state = forgotten.map_err(|e| state_refused(&e))?;
     }
-    go(&settings, &task, Some(Keeper::new(folder, every)), from.as_ref(), None)
+    go(&settings, &task, &device, Some(Keeper::new(folder, every)), from.as_ref(), None)
 }
 
 /// Accepts what is no longer as it was, if that is asked for and possible. Tells whether the objective is another one.
@@ -139,8 +140,10 @@ fn extend(
         ("workers", args.workers.is_some()),
         ("timeout", args.timeout.is_some()),
         ("retries", args.retries.is_some()),
+        ("device", args.device.is_some()),
     ];
     given.iter().filter(|(_, given)| *given).for_each(|(field, _)| origins.forget(field));
     run.threads = args.threads.or(run.threads);
+    settings.device = args.device.or(settings.device);
     Ok(())
 }

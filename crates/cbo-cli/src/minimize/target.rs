@@ -2,7 +2,7 @@
 
 use super::command::CommandSpec;
 use crate::text;
-use cbo::{Answers, Constrained, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
+use cbo::{Answers, Constrained, EnergyTrace, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use cbo_problems::{Constraint, Problem};
 use cbo_runs::evaluations::Evaluations;
 use std::sync::Arc;
@@ -131,6 +131,10 @@ where
             Kind::Function(problem) => problem.energies_one_by_one(at, rows, answers),
             Kind::Program(evaluations) => evaluations.energies_one_by_one(at, rows, answers),
         }
+    }
+
+    fn trace(&self) -> Option<EnergyTrace> {
+        self.function().and_then(|problem| Objective::<T>::trace(problem))
     }
 
     fn grouping(&self) -> Grouping {

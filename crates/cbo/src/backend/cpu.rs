@@ -24,7 +24,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 /// Particles in a block of the reduction: a function of the dimension alone, so that sums do not depend on threads.
-fn block_rows(dim: usize) -> usize {
+pub fn block_rows(dim: usize) -> usize {
     2048usize.div_ceil(dim).next_multiple_of(16).clamp(64, 1024)
 }
 

@@ -10,6 +10,7 @@ mod tiles;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use cpu::Cpu;
+pub use cpu::block_rows;
 pub(crate) use differences::Differences;
 pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;

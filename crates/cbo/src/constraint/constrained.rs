@@ -1,7 +1,7 @@
 //! An objective with constraints that are functions of the point.
 
 use crate::answers::Answers;
-use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
+use crate::objective::{EnergyTrace, EvalError, Grouping, Objective, Rows, StepContext};
 use crate::simd::Scalar;
 
 /// How far an equality may be missed, unless it is said.
@@ -140,6 +140,10 @@ impl<T: Scalar, O: Objective<T>> Objective<T> for Constrained<'_, T, O> {
             answers.constrain(row, constraints);
         }
         self.objective.energies_one_by_one(at, rows, answers)
+    }
+
+    fn trace(&self) -> Option<EnergyTrace> {
+        self.objective.trace()
     }
 
     fn grouping(&self) -> Grouping {

@@ -5,7 +5,8 @@
 
 use super::{Nature, Process, Run};
 use crate::auto;
-use crate::config::Plan;
+use crate::config::{ConfigError, Plan};
+use crate::device::{Device, Place};
 use crate::objective::Objective;
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError};
@@ -22,6 +23,7 @@ pub trait Runs: Sized {
         plan: &Plan,
         objective: &dyn Objective<Self>,
         observer: &mut (dyn Observer<Self> + Send),
+        device: Option<&dyn Device<Self>>,
     ) -> Result<RunReport<Self>, SolveError>
     where
         Self: Scalar;
@@ -30,6 +32,7 @@ pub trait Runs: Sized {
         plan: &Plan,
         objective: &dyn Objective<Self>,
         observer: &mut (dyn Observer<Self> + Send),
+        device: Option<&dyn Device<Self>>,
         state: &[u8],
     ) -> Result<RunReport<Self>, StateError>
     where
@@ -54,10 +57,12 @@ macro_rules! compiled {
                 plan: &Plan,
                 objective: &dyn Objective<$t>,
                 observer: &mut (dyn Observer<$t> + Send),
+                device: Option<&dyn Device<$t>>,
             ) -> Result<RunReport<$t>, SolveError> {
                 match plan.config().method.is_auto() {
+                    true if device.is_some() => Err(not_auto().into()),
                     true => auto::solve(plan, objective, observer),
-                    false => solve_loop(plan, objective, observer),
+                    false => solve_loop(plan, objective, observer, Place::of(device, objective)),
                 }
             }
             #[inline(never)]
@@ -65,18 +70,20 @@ macro_rules! compiled {
                 plan: &Plan,
                 objective: &dyn Objective<$t>,
                 observer: &mut (dyn Observer<$t> + Send),
+                device: Option<&dyn Device<$t>>,
                 state: &[u8],
             ) -> Result<RunReport<$t>, StateError> {
                 match plan.config().method.is_auto() {
+                    true if device.is_some() => Err(SolveError::from(not_auto()).into()),
                     true => auto::resume(plan, objective, observer, state),
-                    false => resume_loop(plan, objective, observer, state),
+                    false => resume_loop(plan, objective, observer, Place::of(device, objective), state),
                 }
             }
             #[inline(never)]
             fn begin(plan: &Plan, constraints: usize) -> Result<Box<dyn Process<$t>>, SolveError> {
                 Ok(match plan.config().method.is_auto() {
                     true => Box::new(auto::Run::begin(plan, false, constraints)?),
-                    false => Box::new(Run::begin(plan, Nature::elsewhere(), constraints)?),
+                    false => Box::new(Run::begin(plan, Nature::elsewhere(), constraints, Place::Processor)?),
                 })
             }
             #[inline(never)]
@@ -85,7 +92,7 @@ macro_rules! compiled {
                     let (run, told) = auto::Run::load(plan, false, None, state)?;
                     return Ok((Box::new(run), told));
                 }
-                let (run, told) = Run::load(plan, Nature::elsewhere(), None, state)?;
+                let (run, told) = Run::load(plan, Nature::elsewhere(), None, Place::Processor, state)?;
                 Ok((Box::new(run), told))
             }
             #[inline(never)]
@@ -101,3 +108,12 @@ macro_rules! compiled {
 }
 
 compiled!(f32 f64);
+
+/// The tuning-free solver asks for a few points at a time.
+fn not_auto() -> ConfigError {
+    ConfigError {
+        field: "method",
+        value: "auto".into(),
+        remedy: "runs on the processor alone; use method cbo on a device".into(),
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{Nature, Run};
 use crate::config::Plan;
+use crate::device::Place;
 use crate::method::Move;
 use crate::run::Process;
 use crate::simd::Scalar;
@@ -19,7 +20,7 @@ pub(super) fn without_best<T: Scalar>(plan: &Plan, state: &[u8]) -> Result<Vec<u
     if method.is_auto() || method.remembers() {
         return Err(StateError::differs("method", method, "cbo"));
     }
-    let (mut run, told) = Run::<T>::load(plan, Nature::elsewhere(), None, state)?;
+    let (mut run, told) = Run::<T>::load(plan, Nature::elsewhere(), None, Place::Processor, state)?;
     let ledger = &mut run.ledger;
     (ledger.best.value, ledger.best.violation, ledger.improved) = (f64::INFINITY, 0.0, ledger.step);
     Ok(run.to_bytes(told, run.clock.seconds()))
@@ -61,12 +62,13 @@ impl<T: Scalar> Run<T> {
         plan: &Plan,
         nature: Nature,
         constraints: Option<usize>,
+        place: Place<'_, T>,
         bytes: &[u8],
     ) -> Result<(Self, bool), StateError> {
         let mut from = Reader::begin::<T>(plan, bytes)?;
         let count = from.constraints(constraints)?;
         let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
-        let mut run = Self::begin(plan, nature, count)?;
+        let mut run = Self::begin(plan, nature, count, place)?;
         run.round = from.count()?;
         let mut numbers = [0.0; 5];
         from.numbers(&mut numbers)?;

@@ -2,30 +2,31 @@
 //!
 //! The polynomials are Chebyshev fits; each comment names the function, the interval and the error of the fit.
 
-use super::{Scalar, Vector};
+use super::{Kernel, Scalar, Vector};
 
 /// The coefficients for one precision, lowest power first.
 pub struct Coefficients {
     /// sin(pi r)/r in r^2, |r| <= 1/2.
-    sin_pi: &'static [f64],
+    pub sin_pi: &'static [f64],
     /// sin(r)/r in r^2, |r| <= pi/2.
-    sin: &'static [f64],
+    pub sin: &'static [f64],
     /// e^r, |r| <= ln(2)/2.
-    exp: &'static [f64],
+    pub exp: &'static [f64],
     /// 2 atanh(s)/s in s^2, |s| <= (sqrt 2 - 1)/(sqrt 2 + 1).
-    ln: &'static [f64],
+    pub ln: &'static [f64],
     /// pi as the nearest number of this precision, the nearest to the remainder, and so on; the fused reduction by the
     /// first is exact.
-    pi_parts: [f64; 3],
+    pub pi_parts: [f64; 3],
     /// ln 2, likewise.
-    ln2_parts: [f64; 2],
+    pub ln2_parts: [f64; 2],
     /// Beyond this absolute value radians go to the standard library.
-    largest_angle: f64,
+    pub largest_angle: f64,
     /// e^x overflows above and is zero below these.
-    exp_range: (f64, f64),
-    /// The least normal number and the power of two that lifts subnormal ones.
-    least_normal: f64,
-    lift: f64,
+    pub exp_range: (f64, f64),
+    /// The least normal number; subnormal ones are lifted by a power of two.
+    pub least_normal: f64,
+    /// That power.
+    pub lift: f64,
 }
 
 #[allow(clippy::excessive_precision)]
@@ -204,6 +205,23 @@ pub fn exp<V: Vector>(x: V) -> V {
     let result = polynomial(c.exp, r).scale(half).scale(n - half);
     let result = V::constant(high).select_less(x, V::constant(f64::INFINITY), result);
     x.select_less(V::constant(low), V::constant(0.0), result)
+}
+
+/// e^x of one number, by the operations of the vectors: unlike the standard library's, its bits depend on no system.
+pub fn exp_of(x: f64) -> f64 {
+    super::run(ExpOf(x))
+}
+
+struct ExpOf(f64);
+
+impl Kernel<f64> for ExpOf {
+    type Output = f64;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> f64 {
+        let mut first = [0.0];
+        exp(V::splat(self.0)).store_partial(&mut first);
+        first[0]
+    }
 }
 
 /// ln(x): minus infinity at zero, NaN below.

@@ -37,11 +37,15 @@ mod operators;
 mod portable;
 mod real;
 mod set;
+mod trace;
 mod vector;
 
-pub use math::polynomial;
+#[doc(hidden)]
+pub use math::Coefficients;
+pub use math::{exp_of, polynomial};
 pub use real::Real;
 pub use set::{InstructionSet, UnavailableSet, VARIABLE, available, chosen, current};
+pub use trace::{Line, Operand, Operation, Trace, Traced};
 pub use vector::{Scalar, Vector, Words};
 
 /// A computation written once over any [`Vector`].

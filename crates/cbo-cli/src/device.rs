@@ -1,0 +1,121 @@
+//! `--device`: where a run is computed.
+
+use crate::config_file::Origins;
+use crate::error::CliError;
+use crate::minimize::task::{Subject, Task};
+use cbo::{Objective, Observer, Plan, RunReport, Scalar, SolveError, StateError};
+use cbo_cuda::Cuda;
+use std::fmt;
+use std::str::FromStr;
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceSpec {
+    /// By the processor.
+    #[default]
+    Cpu,
+    /// By the NVIDIA GPU of this number.
+    Cuda(usize),
+}
+
+impl FromStr for DeviceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("`{text}` is no device; use cpu, cuda or cuda:N");
+        match text.trim().split_once(':') {
+            None if text.trim() == "cpu" => Ok(Self::Cpu),
+            None if text.trim() == "cuda" => Ok(Self::Cuda(0)),
+            Some(("cuda", number)) => number.parse().map(Self::Cuda).map_err(|_| unknown()),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+        }
+    }
+}
+
+/// A device that is ready.
+#[derive(Debug)]
+pub enum Ready {
+    /// The processor.
+    Processor,
+    /// A GPU.
+    Gpu(Cuda),
+}
+
+impl DeviceSpec {
+    /// Opens the device for a task, or says why that cannot be, before anything is written.
+    pub fn open(self, task: &Task, origins: &Origins) -> Result<Ready, CliError> {
+        let Self::Cuda(number) = self else { return Ok(Ready::Processor) };
+        let refuse = |why: &str| Err(origins.blame("device", &format!("device = {self}: {why}")));
+        if let Subject::Command(_) = task.subject {
+            return refuse("programs run on the processor; leave --device out");
+        }
+        if task.is_constrained() {
+            return refuse("constraints are not there yet; use --device cpu");
+        }
+        match Cuda::open(number) {
+            Err(fault) => refuse(&format!("{fault}; use --device cpu")),
+            Ok(gpu) => match gpu.check(&task.plan) {
+                Err(SolveError::Config(error)) => Err(origins.blame(error.field, &error.to_string())),
+                Err(error) => Err(CliError::failed(&error)),
+                Ok(()) => Ok(Ready::Gpu(gpu)),
+            },
+        }
+    }
+}
+
+impl Ready {
+    /// [`cbo::solve`] there.
+    pub fn solve<T: Scalar>(
+        &self,
+        plan: &Plan,
+        objective: &impl Objective<T>,
+        observer: &mut (impl Observer<T> + Send),
+    ) -> Result<RunReport<T>, SolveError> {
+        match self {
+            Self::Processor => cbo::solve(plan, objective, observer),
+            Self::Gpu(gpu) => gpu.solve(plan, objective, observer),
+        }
+    }
+
+    /// [`cbo::resume`] there.
+    pub fn resume<T: Scalar>(
+        &self,
+        plan: &Plan,
+        objective: &impl Objective<T>,
+        observer: &mut (impl Observer<T> + Send),
+        state: &[u8],
+    ) -> Result<RunReport<T>, StateError> {
+        match self {
+            Self::Processor => cbo::resume(plan, objective, observer, state),
+            Self::Gpu(gpu) => gpu.resume(plan, objective, observer, state),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_and_written() {
+        for (text, device) in
+            [("cpu", DeviceSpec::Cpu), ("cuda:0", DeviceSpec::Cuda(0)), ("cuda:12", DeviceSpec::Cuda(12))]
+        {
+            assert_eq!(text.parse(), Ok(device));
+            assert_eq!(device.to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceSpec::Cuda(0)));
+        for text in ["gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", ""] {
+            assert!(text.parse::<DeviceSpec>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// The words of the device, and what stands in for them where a C++ compiler builds the same kernels for the processor.
+//
+// A kernel is a sequence of phases: PHASE(t) is done by every thread t of a block, and is over for all of them before the next begins.
+// What outlives a phase is in SHARED memory. On the processor a phase is a loop.
+
+#ifdef __CUDACC__
+#define FN static __device__ __forceinline__
+#define FN_MEMBER __device__ __forceinline__
+#define GRID_CONSTANT __grid_constant__
+#define FIRST_BIT(bits) (__ffs(bits) - 1)
+#define EACH _Pragma("unroll")
+#if HELD
+#define EACH_COORDINATE _Pragma("unroll")
+#else
+#define EACH_COORDINATE _Pragma("unroll 16")
+#endif
+#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+#define BLOCK blockIdx.x
+#define SHARED __shared__
+#define PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncthreads())
+#define DYNAMIC_SHARED(pool) extern __shared__ double pool[];
+#define PUBLISH() __threadfence_system()
+#define SET_BIT(word, bit) atomicOr(&(word), 1u << (bit))
+#else
+#include <math.h>
+#include <string.h>
+#define FN static inline
+#define FN_MEMBER inline
+#define GRID_CONSTANT
+#define FIRST_BIT(bits) ((u32)__builtin_ctz(bits))
+#define EACH
+#define EACH_COORDINATE
+#define KERNEL static void
+#define BLOCK block_
+#define SHARED static
+#define PHASE(t) for (unsigned t = 0; t < THREADS; ++t)
+#define DYNAMIC_SHARED(pool) static double pool[CHUNK * STRIDE];
+#define PUBLISH() ((void)0)
+#define SET_BIT(word, bit) ((word) |= 1u << (bit))
+static unsigned block_;
+FN float __int_as_float(int x) { float r; memcpy(&r, &x, 4); return r; }
+FN int __float_as_int(float x) { int r; memcpy(&r, &x, 4); return r; }
+FN double __longlong_as_double(long long x) { double r; memcpy(&r, &x, 8); return r; }
+FN long long __double_as_longlong(double x) { long long r; memcpy(&r, &x, 8); return r; }
+#endif
+
+typedef unsigned long long u64;
+typedef unsigned u32;
+
+// a b + c, rounded once.
+FN double mul_add(double a, double b, double c) { return fma(a, b, c); }
+FN float mul_add(float a, float b, float c) { return fmaf(a, b, c); }
+
+// Lowest coefficient first, by Horner's rule.
+template <class R, int N> FN R polynomial(const double (&c)[N], R x) {
+    R sum = (R)c[N - 1];
+    EACH for (int i = N - 2; i >= 0; --i) sum = mul_add(sum, x, (R)c[i]);
+    return sum;
+}

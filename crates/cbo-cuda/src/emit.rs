@@ -1,0 +1,62 @@
+//! A traced formula as a function of the kernels' language.
+
+use cbo::simd::{Operand, Operation, Trace};
+use std::fmt::Write;
+
+/// The function `name` of one particle: its operations one after the other.
+pub(crate) fn function(name: &str, trace: &Trace) -> String {
+    let mut text = format!("template <class P> FN T {name}(const P& p) {{\n");
+    for (place, line) in trace.lines.iter().enumerate() {
+        let operands: Vec<String> = line.operands[..line.operation.arity()].iter().map(operand).collect();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "    const T n{place} = {};", expression(line.operation, &operands));
+    }
+    let _ = writeln!(text, "    return {};\n}}", operand(&trace.value));
+    text
+}
+
+/// A constant, rounded to the precision of the kernel by its compiler.
+pub(crate) fn constant(value: f64) -> String {
+    match value {
+        _ if value.is_nan() => "(T)not_a_number()".into(),
+        f64::INFINITY => "(T)infinity()".into(),
+        f64::NEG_INFINITY => "(T)-infinity()".into(),
+        _ => format!("(T){value:?}"),
+    }
+}
+
+fn operand(operand: &Operand) -> String {
+    match *operand {
+        Operand::X(k) => format!("p.at({k})"),
+        Operand::Constant(value) => constant(value),
+        Operand::Node(place) => format!("n{place}"),
+    }
+}
+
+fn expression(operation: Operation, operands: &[String]) -> String {
+    let infix = |sign: &str| format!("{} {sign} {}", operands[0], operands[1]);
+    let call = |name: &str| format!("{name}({})", operands.join(", "));
+    match operation {
+        Operation::Add => infix("+"),
+        Operation::Subtract => infix("-"),
+        Operation::Multiply => infix("*"),
+        Operation::Divide => infix("/"),
+        Operation::Negate => format!("-{}", operands[0]),
+        Operation::MultiplyAdd => call("mul_add"),
+        Operation::Sqrt => call("root"),
+        Operation::Abs => call("absolute"),
+        Operation::Floor => call("down"),
+        Operation::Round => call("nearest"),
+        Operation::Min => call("least_of"),
+        Operation::Max => call("greatest_of"),
+        Operation::SelectLess => call("select_less"),
+        Operation::Exp => call("exponential"),
+        Operation::Ln => call("logarithm"),
+        Operation::Sin => call("sine"),
+        Operation::Cos => call("cosine"),
+        Operation::SinPi => call("sin_pi"),
+        Operation::SinPiUpToSign => call("sin_pi_up_to_sign"),
+        // The engine may learn operations that the kernels do not know yet: then they do not compile.
+        other => format!("unknown_{other:?}({})", operands.join(", ")),
+    }
+}

@@ -1,0 +1,160 @@
+//! Consensus-based optimization on NVIDIA GPUs, with the bits of the processor.
+//!
+//! ```no_run
+//! use cbo::CboConfig;
+//! use cbo_problems::Problem;
+//!
+//! let gpu = cbo_cuda::Cuda::open(0)?;
+//! let config = CboConfig { particles: 1_000_000, ..CboConfig::default() };
+//! let run = gpu.solve::<f32>(&config, &Problem::named("rastrigin", 20)?, &mut ())?;
+//! println!("{}", run.best().value);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The driver and the run-time compiler are loaded when a device is opened: nothing of CUDA is needed to build this crate, and
+//! [`Cuda::open`] returns an error where they are missing. Kernels are compiled for each formula and dimension, and kept in the user's
+//! cache. They perform the operations of the engine in its order, so a run has the same bits on either.
+
+mod backend;
+mod cache;
+mod cuda;
+mod emit;
+#[doc(hidden)]
+pub mod machine;
+mod source;
+
+pub use machine::Fault;
+
+use cbo::device::{Backend, Device, resume_on, solve_on};
+use cbo::{ConfigError, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError};
+use backend::OnDevice;
+use machine::{Kernel, Machine};
+use source::Shape;
+use std::sync::Arc;
+
+/// Operations of a formula at the most: compiling takes about a second for each thousand.
+const MOST_OPERATIONS: usize = 20_000;
+
+/// A GPU.
+#[derive(Debug)]
+pub struct Cuda {
+    machine: Arc<dyn Machine>,
+    name: String,
+}
+
+impl Cuda {
+    /// The GPU with this number, from 0.
+    pub fn open(number: usize) -> Result<Self, Fault> {
+        Ok(Self { machine: Arc::new(cuda::Gpu::open(number)?), name: format!("cuda:{number}") })
+    }
+
+    /// On another machine that runs the kernels.
+    #[doc(hidden)]
+    pub fn on(machine: Arc<dyn Machine>) -> Self {
+        Self { name: machine.name(), machine }
+    }
+
+    /// What the maker calls it.
+    pub fn model(&self) -> String {
+        self.machine.name()
+    }
+
+    /// [`cbo::solve`] on the GPU.
+    pub fn solve<T: Scalar>(
+        &self,
+        settings: impl Settings,
+        objective: &dyn Objective<T>,
+        observer: &mut (dyn Observer<T> + Send),
+    ) -> Result<RunReport<T>, SolveError> {
+        solve_on(self, settings, objective, observer)
+    }
+
+    /// [`cbo::resume`] on the GPU: of a run that was saved on either.
+    pub fn resume<T: Scalar>(
+        &self,
+        settings: impl Settings,
+        objective: &dyn Objective<T>,
+        observer: &mut (dyn Observer<T> + Send),
+        state: &[u8],
+    ) -> Result<RunReport<T>, StateError> {
+        resume_on(self, settings, objective, observer, state)
+    }
+
+    /// Seconds that the device takes at least for a step of such a run: for reading and writing all positions, and for drawing all
+    /// normals, each alone.
+    pub fn floors<T: Scalar>(&self, settings: impl Settings, objective: &dyn Objective<T>) -> Result<[f64; 2], SolveError> {
+        let run = self.run_of(&settings.plan(objective.dim())?, objective)?;
+        let time = |kernel| run.time(kernel).map_err(|fault| refuse("device", self.name.clone(), fault.0));
+        Ok([time(Kernel::MemoryFloor)?, time(Kernel::NormalsFloor)?])
+    }
+
+    /// Refuses by name what runs on the processor alone.
+    pub fn check(&self, plan: &Plan) -> Result<(), SolveError> {
+        let config = plan.config();
+        let only =
+            |field, value: String| Err(refuse(field, value, format!("is not on {} yet; use device cpu", self.name)));
+        match config {
+            _ if config.method != Method::Cbo => only("method", config.method.to_string()),
+            _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
+            _ if config.reduction.is_some() => only("reduction", "on".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says before anything is allocated that there is too little memory.
+    fn check_memory<T>(&self, particles: usize, shape: Shape) -> Result<(), SolveError> {
+        let sums = particles.div_ceil(shape.rows) * shape.stride() * 8;
+        let needed = (particles as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
+        match self.machine.free_bytes() {
+            Some(free) if free < needed => {
+                let remedy =
+                    format!("need {} on {}, which has {} left; use fewer", size(needed), self.model(), size(free));
+                Err(refuse("particles", particles.to_string(), remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Scalar> Device<T> for Cuda {
+    fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError> {
+        Ok(Box::new(self.run_of(plan, objective)?))
+    }
+}
+
+impl Cuda {
+    /// The particles of a run at time 0, on the device.
+    fn run_of<T: Scalar>(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<OnDevice<T>, SolveError> {
+        self.check(plan)?;
+        let constraints = objective.constraints();
+        if constraints > 0 {
+            return Err(refuse("device", self.name.clone(), "does not know constraints yet; use device cpu"));
+        }
+        let Some(energy) = objective.trace() else {
+            let remedy = "evaluates built-in functions and formulas only; use device cpu";
+            return Err(refuse("device", self.name.clone(), remedy));
+        };
+        let operations = energy.operations.lines.len();
+        if operations > MOST_OPERATIONS {
+            let remedy = format!(
+                "compiles formulas of up to {MOST_OPERATIONS} operations, and this one has {operations}; use device cpu or fewer dimensions"
+            );
+            return Err(refuse("device", self.name.clone(), remedy));
+        }
+        let shape = Shape::of::<T>(plan.dim());
+        self.check_memory::<T>(plan.config().particles, shape)?;
+        let text = source::text::<T>(plan, shape, &energy);
+        let program = self.machine.compile(&text).map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
+        OnDevice::begin(plan, shape, &self.machine, program)
+    }
+}
+
+/// A setting that cannot be had.
+fn refuse(field: &'static str, value: String, remedy: impl Into<String>) -> SolveError {
+    ConfigError { field, value, remedy: remedy.into() }.into()
+}
+
+/// Bytes in words.
+fn size(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}

@@ -1,0 +1,148 @@
+//! What a backend asks of whoever runs its kernels: memory, copies, launches.
+
+use cbo::Scalar;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a device cannot do its part.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
+
+/// Where memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On the device.
+    Device,
+    /// In this machine's memory, which the device sees too.
+    Shared,
+}
+
+/// The kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// The pending move, energies and sums.
+    Step,
+    /// Merging what sums a step leaves.
+    Merge,
+    /// The extent of the swarm in each coordinate.
+    Widths,
+    /// Reading and writing all positions.
+    MemoryFloor,
+    /// Drawing all normals of a step.
+    NormalsFloor,
+}
+
+impl Kernel {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Step, Self::Merge, Self::Widths, Self::MemoryFloor, Self::NormalsFloor];
+
+    /// What `step.cuh` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Merge => "merge",
+            Self::Widths => "widths",
+            Self::MemoryFloor => "memory_floor",
+            Self::NormalsFloor => "normals_floor",
+        }
+    }
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Blocks of threads.
+    pub blocks: u32,
+    /// Threads of each.
+    pub threads: u32,
+    /// Bytes of memory that the threads of a block share, besides what the kernel has of its own.
+    pub shared: u32,
+}
+
+/// Kernels that were compiled for a run.
+pub trait Program: Send + Sync + fmt::Debug {
+    /// Begins a kernel in this shape; it may still run when this returns.
+    fn launch(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault>;
+}
+
+/// A device, or what stands in for one in tests.
+pub trait Machine: Send + Sync + fmt::Debug {
+    /// Its name, for messages.
+    fn name(&self) -> String;
+    /// Bytes that can still be allocated, if known.
+    fn free_bytes(&self) -> Option<u64>;
+    /// Compiles the kernels of a run.
+    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault>;
+    /// Memory of so many bytes, all zero.
+    fn allocate(&self, bytes: usize, kind: Kind) -> Result<u64, Fault>;
+    /// Gives memory back.
+    fn release(&self, address: u64, kind: Kind);
+    /// Copies bytes to the device, after what was launched before.
+    fn upload(&self, to: u64, bytes: &[u8]) -> Result<(), Fault>;
+    /// Copies bytes from the device, after what was launched before.
+    fn download(&self, from: u64, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// Waits until the device has written `value` to a place in shared memory.
+    fn wait_for(&self, word: u64, value: u64) -> Result<(), Fault>;
+    /// Waits until all that was launched is done.
+    fn wait(&self) -> Result<(), Fault>;
+    /// Reads shared memory, which nobody is writing.
+    fn look(&self, at: u64, bytes: &mut [u8]);
+}
+
+/// Memory that is given back when it is no longer used.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    machine: Arc<dyn Machine>,
+    address: u64,
+    kind: Kind,
+}
+
+impl Memory {
+    pub fn new(machine: &Arc<dyn Machine>, bytes: usize, kind: Kind) -> Result<Self, Fault> {
+        let address = machine.allocate(bytes.max(8), kind)?;
+        Ok(Self { machine: machine.clone(), address, kind })
+    }
+
+    /// With these numbers in it.
+    pub fn of<T: Scalar>(machine: &Arc<dyn Machine>, numbers: &[T]) -> Result<Self, Fault> {
+        let memory = Self::new(machine, size_of_val(numbers), Kind::Device)?;
+        memory.upload(numbers)?;
+        Ok(memory)
+    }
+
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub fn upload<T: Scalar>(&self, numbers: &[T]) -> Result<(), Fault> {
+        self.machine.upload(self.address, bytes_of(numbers))
+    }
+
+    pub fn download<T: Scalar>(&self, numbers: &mut [T]) -> Result<(), Fault> {
+        self.machine.download(self.address, bytes_of_mut(numbers))
+    }
+
+    /// Numbers in shared memory, from the one on that lies `first` bytes after the beginning.
+    pub fn look<T: Scalar>(&self, first: usize, numbers: &mut [T]) {
+        self.machine.look(self.address + first as u64, bytes_of_mut(numbers));
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.machine.release(self.address, self.kind);
+    }
+}
+
+/// The bytes of some numbers.
+pub(crate) fn bytes_of<T: Scalar>(numbers: &[T]) -> &[u8] {
+    // SAFETY: a `Scalar` is `f32` or `f64` and nothing else; neither has padding.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// The same, to be written.
+fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above; and every pattern of bits is a number.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}

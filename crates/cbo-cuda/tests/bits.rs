@@ -1,0 +1,212 @@
+//! Runs on the kernels beside runs of the engine: the same bits. The same tests serve the processor in the place of a GPU and a real one.
+
+use crate::host::{Host, is_there};
+use cbo::{
+    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, RunReport, Scalar, Scheme, Sigma, StepReport, resume, solve,
+};
+use cbo_cuda::Cuda;
+use cbo_problems::{Problem, ProblemBuilder, Shift, functions};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The kernels on the processor, or, if CBO_CUDA is set, on the GPU of that number (`make test-cuda`).
+fn device() -> Cuda {
+    match std::env::var("CBO_CUDA") {
+        Ok(number) => Cuda::open(number.parse().expect("the number of a GPU")).expect("a GPU"),
+        Err(_) => Cuda::on(Arc::new(Host::default())),
+    }
+}
+
+/// Positions, energies, best and consensus points of a run, as bits.
+fn bits<T: Scalar>(run: &RunReport<T>) -> Vec<u64> {
+    let numbers = [run.ensemble().rows().as_slice(), run.energies(), &run.best().x, &run.consensus().x];
+    let counts = [run.evaluations(), run.failed_evaluations(), run.infeasible_evaluations(), run.steps()];
+    let values = [run.best().value, run.consensus().value, run.alpha()];
+    let all = numbers.concat().into_iter().map(Scalar::to_f64).chain(values);
+    // All NaNs are one: their bits say nothing.
+    all.map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).chain(counts).collect()
+}
+
+/// Compares a run on the device with one of the engine.
+fn compare<T: Scalar>(what: &str, config: &CboConfig, problem: &Problem)
+where
+    Problem: cbo::Objective<T>,
+{
+    let here = solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let there = device().solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{what}: {e:?}"));
+    assert!(bits(&here) == bits(&there), "{what}, {}: {:?} instead of {:?}", T::NAME, there.best(), here.best());
+}
+
+fn both(what: &str, config: &CboConfig, problem: &Problem) {
+    compare::<f64>(what, config, problem);
+    compare::<f32>(what, config, problem);
+}
+
+fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
+    CboConfig {
+        particles,
+        steps: Some(steps),
+        seed: 11,
+        threads: 1,
+        alpha: Alpha::Constant(30.0),
+        sigma: Sigma::Constant(1.0),
+        init: InitialLaw::uniform(problem.domain()),
+        ..CboConfig::default()
+    }
+}
+
+fn built(builder: ProblemBuilder, dim: usize) -> Problem {
+    builder.dim(dim).build().expect("a problem")
+}
+
+#[test]
+fn every_built_in_function() {
+    if !is_there() {
+        return;
+    }
+    for info in functions::all() {
+        let dim = info.default_dim().unwrap_or(5);
+        let problem = built(Problem::builder(info.name), dim);
+        if !problem.constraint_texts().is_empty() {
+            continue;
+        }
+        both(info.name, &config(&problem, 150, 12), &problem);
+    }
+}
+
+#[test]
+fn every_dimension_of_the_moves() {
+    if !is_there() {
+        return;
+    }
+    for dim in [1, 3, 8, 17, 48, 65] {
+        let problem = built(Problem::builder("rastrigin"), dim);
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            let config = CboConfig { diffusion, sigma: Sigma::Constant(0.3), ..config(&problem, 1100, 3) };
+            both(&format!("{dim} dimensions, {diffusion:?}"), &config, &problem);
+        }
+    }
+}
+
+#[test]
+fn every_setting() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 6);
+    let base = config(&problem, 700, 25);
+    let bounds =
+        Some(vec![(-2.0, 3.0), (0.5, 4.0), (-1.0, f64::INFINITY), (f64::NEG_INFINITY, 2.0), (-5.0, 5.0), (1.0, 2.0)]);
+    let settings: Vec<(&str, CboConfig)> = vec![
+        ("drift first", CboConfig { scheme: Scheme::DriftFirst, ..base.clone() }),
+        ("infinite alpha", CboConfig { alpha: Alpha::Constant(f64::INFINITY), ..base.clone() }),
+        ("huge alpha", CboConfig { alpha: Alpha::Constant(1e15), ..base.clone() }),
+        ("small alpha", CboConfig { alpha: Alpha::Constant(1e-3), ..base.clone() }),
+        ("effective sample size", CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..base.clone() }),
+        ("growing alpha", CboConfig { alpha: "geometric:1,1.2".parse().expect("a schedule"), ..base.clone() }),
+        ("kick", CboConfig { kick: Some(0.5), ..base.clone() }),
+        ("reflection", CboConfig { bounds: bounds.clone(), bound_handling: BoundHandling::Reflect, ..base.clone() }),
+        ("clipping", CboConfig { bounds, bound_handling: BoundHandling::Clip, ..base.clone() }),
+        ("truncation", CboConfig { truncation: Some(0.7), ..base.clone() }),
+        ("frozen", CboConfig { freeze: Some(vec![0.0; 6]), ..base.clone() }),
+        (
+            "a diameter",
+            CboConfig { diameter: Some(3.0), steps: Some(200), sigma: Sigma::Constant(0.1), ..base.clone() },
+        ),
+        ("one particle", CboConfig { particles: 1, ..base.clone() }),
+        ("no limit", CboConfig { steps: None, sigma: Sigma::Constant(0.2), dt: 0.1, ..base.clone() }),
+    ];
+    for (what, config) in settings {
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            both(&format!("{what}, {diffusion:?}"), &CboConfig { diffusion, ..config.clone() }, &problem);
+        }
+    }
+    let truncated = CboConfig { truncation: Some(0.7), scheme: Scheme::DriftFirst, ..base };
+    both("truncation, drift first", &truncated, &problem);
+}
+
+#[test]
+fn shifts_rotations_and_what_vanishes() {
+    if !is_there() {
+        return;
+    }
+    for (dim, name) in [(3, "ackley"), (20, "rastrigin"), (9, "levy"), (40, "ellipsoid")] {
+        let shifted = built(Problem::builder(name).shift(Shift::Random(3)), dim);
+        both(&format!("{name}, shifted"), &config(&shifted, 200, 10), &shifted);
+        let rotated = built(Problem::builder(name).rotate(4), dim);
+        both(&format!("{name}, rotated"), &config(&rotated, 200, 10), &rotated);
+    }
+    // A swarm that gathers at the origin until squares are subnormal.
+    let problem = built(Problem::builder("sphere"), 4);
+    let gathering = CboConfig {
+        freeze: Some(vec![0.0; 4]),
+        sigma: Sigma::Constant(0.1),
+        dt: 0.9,
+        steps: Some(400),
+        ..config(&problem, 300, 0)
+    };
+    both("gathering at the origin", &gathering, &problem);
+    let rotated = built(Problem::builder("sphere").rotate(4), 4);
+    both("gathering at the origin, rotated", &gathering, &rotated);
+}
+
+#[test]
+fn a_run_goes_on_where_the_other_stopped() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("ackley"), 5);
+    let config = config(&problem, 333, 30);
+    let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
+    let mut state = Vec::new();
+    let mut stop_at_ten = |step: &StepReport<'_, f64>| {
+        state = step.state();
+        if step.step() == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    device().solve::<f64>(&config, &problem, &mut stop_at_ten).expect("a run");
+    assert_eq!(bits(&resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+    let mut stop_at_twenty = |step: &StepReport<'_, f64>| {
+        state = step.state();
+        if step.step() == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    solve::<f64>(&config, &problem, &mut stop_at_twenty).expect("a run");
+    assert_eq!(bits(&device().resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+}
+
+#[test]
+fn what_is_not_there_is_refused_by_name() {
+    let problem = built(Problem::builder("sphere"), 2);
+    let base = config(&problem, 100, 5);
+    let refused =
+        |config: &CboConfig| device().solve::<f64>(config, &problem, &mut ()).expect_err("a refusal").to_string();
+    let memory = CboConfig { method: "memory".parse().expect("a method"), ..base.clone() };
+    assert!(refused(&memory).contains("memory") && refused(&memory).contains("device cpu"));
+    let batch = CboConfig { batch: Some(10), ..base.clone() };
+    assert!(refused(&batch).contains("batch") && refused(&batch).contains("10"));
+    let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));
+    let error = small.solve::<f64>(&base, &problem, &mut ()).expect_err("a refusal").to_string();
+    assert!(error.contains("particles") && error.contains("GB"), "{error}");
+    let closure = cbo::from_fn(2, |x: &[f64]| x[0] + x[1]);
+    let error = device().solve(&base, &closure, &mut ()).expect_err("a refusal").to_string();
+    assert!(error.contains("built-in functions"), "{error}");
+}
+
+#[test]
+fn a_lost_device_is_an_error_and_its_checkpoint_goes_on() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("sphere"), 2);
+    let config = config(&problem, 100, 20);
+    let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
+    let mut state = Vec::new();
+    let device = Cuda::on(Arc::new(Host { lost_after: Some(20), ..Host::default() }));
+    let mut keep = |step: &StepReport<'_, f64>| {
+        state = step.state();
+        ControlFlow::Continue(())
+    };
+    let error = device.solve::<f64>(&config, &problem, &mut keep).expect_err("a fault");
+    let said = format!("{error}: {}", std::error::Error::source(&error).expect("a cause"));
+    assert!(said.contains("step 10") && said.contains("fell off the bus"), "{said}");
+    assert_eq!(bits(&resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+}

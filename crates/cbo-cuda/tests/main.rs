@@ -1,0 +1,5 @@
+//! All tests in one program.
+
+mod bits;
+mod host;
+mod nvrtc;

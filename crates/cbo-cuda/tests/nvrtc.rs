@@ -1,0 +1,96 @@
+//! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
+
+use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
+use cbo_cuda::Cuda;
+use cbo_cuda::machine::{Fault, Kind, Machine, Program};
+use cbo_problems::{Problem, functions};
+use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use std::sync::Arc;
+
+/// Compiles, and does nothing else.
+#[derive(Debug)]
+struct Compiler;
+
+const DONE: &str = "compiled, and that is all";
+
+impl Machine for Compiler {
+    fn name(&self) -> String {
+        "a compiler".into()
+    }
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault> {
+        let options = CompileOptions {
+            options: vec!["--gpu-architecture=compute_90".into(), "--fmad=false".into(), "--std=c++17".into()],
+            ..CompileOptions::default()
+        };
+        match compile_ptx_with_opts(text, options) {
+            Ok(ptx) => {
+                let ptx = ptx.to_src();
+                assert!(ptx.contains(".entry step") && ptx.contains(".entry widths"), "{ptx}");
+                // Fused where it is written, nowhere else: single multiplications and additions stay what they are.
+                assert!(ptx.contains("fma.rn"), "{ptx}");
+                Err(Fault(DONE.into()))
+            }
+            Err(CompileError::CompileError { log, .. }) => Err(Fault(log.to_string_lossy().into_owned())),
+            Err(error) => Err(Fault(format!("{error:?}"))),
+        }
+    }
+    fn allocate(&self, _: usize, _: Kind) -> Result<u64, Fault> {
+        Err(Fault(DONE.into()))
+    }
+    fn release(&self, _: u64, _: Kind) {}
+    fn upload(&self, _: u64, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault(DONE.into()))
+    }
+    fn download(&self, _: u64, _: &mut [u8]) -> Result<(), Fault> {
+        Err(Fault(DONE.into()))
+    }
+    fn wait_for(&self, _: u64, _: u64) -> Result<(), Fault> {
+        Err(Fault(DONE.into()))
+    }
+    fn wait(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn look(&self, _: u64, _: &mut [u8]) {}
+}
+
+fn compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
+where
+    Problem: cbo::Objective<T>,
+{
+    let error = Cuda::on(Arc::new(Compiler)).solve::<T>(config, problem, &mut ()).expect_err("no run");
+    let said = error.to_string();
+    assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
+}
+
+#[test]
+fn every_function_and_every_switch_compiles() {
+    // SAFETY: this only looks whether the library can be loaded.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
+        return;
+    }
+    for info in functions::all() {
+        let problem = Problem::builder(info.name).dim(info.default_dim().unwrap_or(5)).build().expect("a problem");
+        if problem.constraint_texts().is_empty() {
+            let config = CboConfig { init: InitialLaw::uniform(problem.domain()), ..CboConfig::default() };
+            compiles::<f32>(&config, &problem);
+            compiles::<f64>(&config, &problem);
+        }
+    }
+    for dim in [3, 16, 100] {
+        let problem = Problem::builder("ackley").dim(dim).rotate(1).build().expect("a problem");
+        let base = CboConfig { init: InitialLaw::uniform(problem.domain()), ..CboConfig::default() };
+        for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
+            for bound_handling in [BoundHandling::Reflect, BoundHandling::Clip] {
+                let bounds = Some(problem.domain().to_vec());
+                let config = CboConfig { diffusion, bounds, bound_handling, ..base.clone() };
+                compiles::<f32>(&config, &problem);
+                let config = CboConfig { truncation: Some(1.0), scheme: Scheme::DriftFirst, ..config };
+                compiles::<f64>(&config, &problem);
+            }
+        }
+    }
+}
