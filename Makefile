@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models \
-  python-if-there fuzz soak book clean
+  python-if-there kernels test-cuda fuzz soak book clean
 
 # What `unit` builds (programs, tests, examples, optimised and with the features of the whole workspace) is what later steps use;
 # `licences` is a part of it. `package` and `python` share libraries with what was built before.
@@ -81,7 +81,7 @@ python-if-there:
 # The package: its wheel, installed in a fresh virtual environment and tested there.
 PYTHON ?= python3
 export PYTHON
-python: models
+python: models kernels
 	sh python/test.sh
 
 # Model files, read by Python's own safetensors package and evaluated in NumPy.
@@ -96,6 +96,20 @@ models:
 	$${CARGO_TARGET_DIR:-target}/release/examples/save_model $(MODELS)/lenet1
 	$${CARGO_TARGET_DIR:-target}/release/examples/save_model $(MODELS)/other "$(OTHER)"
 	$(VENV)/bin/python tests/python/test_model.py $(MODELS)/lenet1 $(MODELS)/other
+
+# The kernels for GPUs, compiled by NVIDIA's run-time compiler from PyPI; no GPU is needed for that.
+kernels: VENV := $(or $(CARGO_TARGET_DIR),target)/python
+kernels: models
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvrtc==13.0.*'
+	LD_LIBRARY_PATH=$$(dirname $$(find $(abspath $(VENV)) -name 'libnvrtc.so.13' | head -1)) \
+	  $(CARGO) test --release --quiet --workspace --locked --test all -- nvrtc::
+
+# The tests of the backend for GPUs on a real one, number GPU (0 if not given); its memory checker, where there is one, runs a short run too.
+test-cuda:
+	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: --test-threads=4
+	$(CARGO) build --release --workspace --bin cbo --locked --quiet
+	$(if $(shell command -v compute-sanitizer),compute-sanitizer --error-exitcode 1) $${CARGO_TARGET_DIR:-target}/release/cbo \
+	  minimize rastrigin --dim 16 --particles 5000 --steps 20 --device cuda:$(or $(GPU),0)
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.
 fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz

@@ -34,6 +34,16 @@ const CASES: &[(&str, &[&str])] = &[
     ("minimize sphere --dim 2 --alpha soft", &["--alpha", "soft", "not a number"]),
     ("minimize sphere --dim 2 --diffusion cubic", &["--diffusion", "cubic", "anisotropic, isotropic"]),
     ("minimize sphere --dim 2 --precision f16", &["--precision", "f16", "f32, f64"]),
+    ("minimize sphere --dim 2 --device gpu", &["--device", "gpu", "cpu, cuda or cuda:N"]),
+    ("minimize sphere --dim 2 --device cuda:x", &["--device", "cuda:x", "cpu, cuda or cuda:N"]),
+    // Nobody has so many; elsewhere there is no driver.
+    ("minimize sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
+    (
+        "minimize --command true --dim 2 --bounds -1,1 --device cuda",
+        &["device = cuda:0", "programs run on the processor"],
+    ),
+    ("minimize g06 --device cuda", &["device = cuda:0", "constraints"]),
+    ("bench --device cuda:999", &["device = cuda:999"]),
     (
         "minimize sphere --dim 2 --steps 10 --time 10 --dt 0.1",
         &["steps = 10", "contradicts time = 10", "one of the two"],

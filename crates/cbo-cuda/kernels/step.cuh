@@ -2,13 +2,14 @@
 //
 // Positions lie coordinate by coordinate (coordinate k of particle i at k n + i), a thread has a particle, and all that is done to a
 // particle is done in the order of the engine. Blocks of ROWS particles are summed up as the engine sums them, and merged along its tree:
-// the GROUP blocks of a thread block by `step`, what that leaves by `merge`, in as many launches as it takes.
+// the GROUP blocks of a thread block by `step` where that is quick, all others by `merge`, in as many launches as it takes.
 //
 // From `source.rs`: T, DIM, ROWS, GROUP, THREADS, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`.
 
 #define TOGETHER (ROWS * GROUP)
 #define FIELDS 8
 #define STRIDE (FIELDS + DIM)
+#define WORDS ((ROWS + 31) / 32)
 #define LANES (sizeof(T) == 8 ? 8 : 16)
 enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES };
 
@@ -26,8 +27,10 @@ struct Args {
     double alpha;
     u32 key[2], diffusion[2], kick_noise[2];
     u32 moves, kicks, vanishes, evaluates, weighs;
-    u32 merged;  // partial sums that are left for `merge`, and how many numbers lie from one to the next
-    u64 spacing;
+    u32 merged, chunk;  // partial sums that are left for `merge`, and how many a thread block takes
+    u32 padding;
+    double* merged_to;  // where it puts them, and room to do it
+    double* spare;
     T keep, noise, kick, longest;
     T centre[CENTRE];
 };
@@ -137,8 +140,8 @@ template <class P> FN void advance(P& p, const Args& a, u32 particle) {
     }
 }
 
-// Moves and evaluates particle i, and returns its energy.
-FN T visit(const Args& a, u64 i) {
+// Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes.
+FN T visit(const Args& a, u64 i, u32* sign) {
 #if HELD
     Held p;
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = a.positions[k * a.particles + i];
@@ -150,7 +153,11 @@ FN T visit(const Args& a, u64 i) {
     Lying p = {a.positions + i, a.particles};
     if (a.moves) advance(p, a, (u32)i);
 #endif
-    return a.evaluates ? energy(p) : a.energies[i];
+    if (!a.evaluates) return a.energies[i];
+#if VANISHING && HELD
+    if (sign) *sign = vanishes(p) > (T)0.0;
+#endif
+    return energy(p);
 }
 
 // exp(-alpha gap), with 1 at gap 0 also for infinite alpha.
@@ -160,52 +167,42 @@ FN double weight_of_gap(double alpha, double gap) {
     return -alpha * gap < -709.0 ? 0.0 : exponential(-alpha * gap);
 }
 
-// `Partial::merge` without the moments: what they are to be multiplied by is left in the first fields of the right one.
-FN void merge_fields(double alpha, double* left, double* right) {
-    left[FAILED] = left[FAILED] + right[FAILED];
-    left[INFEASIBLE] = left[INFEASIBLE] + right[INFEASIBLE];
-    if (right[LEAST] < left[LEAST]) {
-        left[LEAST] = right[LEAST];
-        left[PARTICLE] = right[PARTICLE];
-    }
-    double mine = 1.0, theirs = 0.0;
-    if (right[SHIFT] != infinity()) {
-        const double shift = fmin(left[SHIFT], right[SHIFT]);
-        mine = left[SHIFT] == infinity() ? 0.0 : weight_of_gap(alpha, left[SHIFT] - shift);
-        theirs = weight_of_gap(alpha, right[SHIFT] - shift);
-        left[SHIFT] = shift;
-        left[MASS] = mine * left[MASS] + theirs * right[MASS];
-        left[SQUARES] = mine * mine * left[SQUARES] + theirs * theirs * right[SQUARES];
-    }
-    right[LEAST] = mine;
-    right[PARTICLE] = theirs;
+// `Partial::merge`: one number of the sums of two neighbours. Each is computed alone, so that a level of the tree is one phase.
+FN double merged(double alpha, const double* left, const double* right, u32 what) {
+    if (what == LEAST || what == PARTICLE) return right[LEAST] < left[LEAST] ? right[what] : left[what];
+    if (what == FAILED || what == INFEASIBLE) return left[what] + right[what];
+    if (right[SHIFT] == infinity()) return left[what];
+    const double shift = fmin(left[SHIFT], right[SHIFT]);
+    if (what == SHIFT) return shift;
+    const double mine = left[SHIFT] == infinity() ? 0.0 : weight_of_gap(alpha, left[SHIFT] - shift);
+    const double theirs = weight_of_gap(alpha, right[SHIFT] - shift);
+    if (what == SQUARES) return mine * mine * left[what] + theirs * theirs * right[what];
+    if (what >= FIELDS && !(theirs > 0.0) && mine == 1.0) return left[what];
+    return mine * left[what] + theirs * right[what];
 }
 
-// Merges `count` partial sums, the first of which end up with all: neighbours, then neighbours of those, and so on. By a whole block.
-#define MERGE_TREE(alpha, sums, spacing, count)                                                          \
-    for (u32 half_ = 1; half_ < (count); half_ *= 2) {                                                    \
-        const u32 nodes_ = ((count) - half_ + 2 * half_ - 1) / (2 * half_);                               \
-        PHASE(t) for (u32 node = t; node < nodes_; node += THREADS) {                                     \
-            double* left_ = (sums) + (u64)(spacing) * (2 * half_ * node);                                 \
-            merge_fields(alpha, left_, left_ + (u64)(spacing) * half_);                                   \
-        }                                                                                                 \
-        PHASE(t) for (u64 at = t; at < (u64)nodes_ * DIM; at += THREADS) {                                \
-            double* left_ = (sums) + (u64)(spacing) * (2 * half_ * (at / DIM));                           \
-            const double* right_ = left_ + (u64)(spacing) * half_;                                        \
-            const double mine = right_[LEAST], theirs = right_[PARTICLE];                                 \
-            double& moment = left_[FIELDS + at % DIM];                                                    \
-            if (theirs > 0.0 || mine != 1.0) moment = mine * moment + theirs * right_[FIELDS + at % DIM]; \
-        }                                                                                                 \
+// Merges `count` partial sums at `from`, neighbours, then neighbours of those, and so on, by all threads of a block. `other` has room for
+// half of them. Leaves at `from` where all of it is.
+#define MERGE_TREE(alpha, from, other, count)                                                                  \
+    for (u32 count_ = (count); count_ > 1; count_ = (count_ + 1) / 2) {                                        \
+        PHASE(t) for (u32 at = t; at < (count_ + 1) / 2 * STRIDE; at += TEAM) {                                \
+            const u32 node = at / STRIDE, what = at % STRIDE;                                                  \
+            const double* left_ = (from) + 2 * node * STRIDE;                                                  \
+            (other)[at] = 2 * node + 1 < count_ ? merged(alpha, left_, left_ + STRIDE, what) : left_[what];    \
+        }                                                                                                      \
+        double* swap_ = (from);                                                                                \
+        (from) = (other);                                                                                      \
+        (other) = swap_;                                                                                       \
     }
 
-KERNEL step(const GRID_CONSTANT Args a) {
+KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     SHARED double energies[TOGETHER], weights[TOGETHER];
     SHARED double best[GROUP][8];
     SHARED u32 place[GROUP][8], failed[GROUP][8], infeasible[GROUP][8];
     SHARED double least[GROUP], lanes[GROUP][8], squares[GROUP][8];
-    SHARED u32 weighed[GROUP][(ROWS + 31) / 32];
+    SHARED u32 weighed[GROUP][WORDS];
 #if SUMS_SHARED
-    SHARED double sums_of_group[GROUP * STRIDE];
+    SHARED double sums_of_group[GROUP * STRIDE], merged_sums[(GROUP + 1) / 2 * STRIDE];
 #define SUMS(b) (sums_of_group + (b) * STRIDE)
 #else
 #define SUMS(b) (a.partials + ((u64)BLOCK * GROUP + (b)) * STRIDE)
@@ -213,19 +210,36 @@ KERNEL step(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * TOGETHER, blocks = (a.particles + ROWS - 1) / ROWS;
 
     // Positions and energies.
-    PHASE(t) for (u32 r = t; r < TOGETHER; r += THREADS) if (first + r < a.particles) {
-        const T e = visit(a, first + r);
-        if (a.evaluates) a.energies[first + r] = e;
-        energies[r] = (double)e;
-    }
 #if VANISHING
+    SHARED u32 vanished[GROUP][(ROWS + VANISHING - 1) / VANISHING];
+#endif
+    PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) {
+#if VANISHING
+        u32* const sign = r % ROWS % VANISHING == 0 ? &vanished[r / ROWS][r % ROWS / VANISHING] : 0;
+        if (sign) *sign = 0;
+#else
+        u32* const sign = 0;
+#endif
+        if (first + r < a.particles) {
+            const T e = visit(a, first + r, sign);
+            if (a.evaluates) a.energies[first + r] = e;
+            energies[r] = (double)e;
+        }
+        if (r % ROWS % 32 == 0) weighed[r / ROWS][r % ROWS / 32] = 0;
+    }
+#if VANISHING && !HELD
     if (a.evaluates) {
-        SHARED u32 vanished[GROUP][(ROWS + VANISHING - 1) / VANISHING];
-        PHASE(t) for (u32 r = t; r < TOGETHER; r += THREADS) if (r % ROWS % VANISHING == 0 && first + r < a.particles) {
+        PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (r % ROWS % VANISHING == 0 && first + r < a.particles) {
             const Lying p = {a.positions + first + r, a.particles};
             vanished[r / ROWS][r % ROWS / VANISHING] = vanishes(p) > (T)0.0;
         }
-        PHASE(t) for (u32 r = t; r < TOGETHER; r += THREADS) if (first + r < a.particles && vanished[r / ROWS][r % ROWS / VANISHING]) {
+    }
+#endif
+#if VANISHING
+    u32 any = 0;
+    for (u32 g = 0; g < sizeof vanished / sizeof(u32); ++g) any |= vanished[0][g];
+    if (any) {
+        PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (first + r < a.particles && vanished[r / ROWS][r % ROWS / VANISHING]) {
             const Lying p = {a.positions + first + r, a.particles};
             const T e = energy_vanishing(p);
             a.energies[first + r] = e;
@@ -235,108 +249,105 @@ KERNEL step(const GRID_CONSTANT Args a) {
 #endif
     if (!a.weighs) return;
 
-    // The least energy of each block, and the failures in it.
-    PHASE(t) for (u32 at = t; at < GROUP * 8; at += THREADS) {
+    // The least energy of each block, and the failures in it: by eight threads for a block, and then by one.
+    PHASE(t) for (u32 at = t; at < GROUP * 8; at += TEAM) {
         const u32 b = at / 8, lane = at % 8;
         double low = infinity();
         u32 where = 0, fails = 0, infinite = 0;
-        for (u32 r = lane; r < ROWS && first + b * ROWS + r < a.particles; r += 8) {
+        EACH_EIGHTH for (u32 r = lane; r < ROWS; r += 8) if (first + b * ROWS + r < a.particles) {
             const double e = energies[b * ROWS + r];
-            if (e == infinity()) ++infinite;
-            else if (!(fabs(e) < infinity())) ++fails;
-            else if (e < low) { low = e; where = r; }
+            const bool finite = fabs(e) < infinity();
+            if (!finite) { if (e == infinity()) ++infinite; else ++fails; }
+            if (finite && e < low) { low = e; where = r; }
         }
         best[b][lane] = low; place[b][lane] = where; failed[b][lane] = fails; infeasible[b][lane] = infinite;
-        for (u32 word = lane; word < (ROWS + 31) / 32; word += 8) weighed[b][word] = 0;
     }
-    PHASE(t) for (u32 b = t; b < GROUP; b += THREADS) if (first + b * ROWS < a.particles) {
+    PHASE(t) for (u32 b = t; b < GROUP; b += TEAM) if (first + b * ROWS < a.particles) {
         double low = best[b][0];
         u32 where = place[b][0], fails = failed[b][0], infinite = infeasible[b][0];
-        for (u32 lane = 1; lane < 8; ++lane) {
+        EACH for (u32 lane = 1; lane < 8; ++lane) {
             const double e = best[b][lane];
             if (e < low || (e == low && place[b][lane] < where)) { low = e; where = place[b][lane]; }
             fails += failed[b][lane]; infinite += infeasible[b][lane];
         }
         double* sums = SUMS(b);
         sums[LEAST] = low; sums[PARTICLE] = (double)(first + b * ROWS + (low == infinity() ? 0 : where));
-        sums[FAILED] = fails; sums[INFEASIBLE] = infinite; sums[SHIFT] = low;
+        sums[FAILED] = fails; sums[INFEASIBLE] = infinite; sums[SHIFT] = low; sums[SQUARES + 1] = 0.0;
         least[b] = low;
     }
 
     // Weights relative to it.
-    PHASE(t) for (u32 r = t; r < TOGETHER; r += THREADS) {
-        double w = 0.0;
-        if (first + r < a.particles && least[r / ROWS] != infinity()) {
-            const double e = energies[r], gap = e - least[r / ROWS];
-            w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
-            if (!(fabs(e) < infinity())) w = 0.0;
-            if (w != 0.0) SET_BIT(weighed[r / ROWS][r % ROWS / 32], r % ROWS % 32);
-        }
+    PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (first + r < a.particles && least[r / ROWS] != infinity()) {
+        const double e = energies[r], gap = e - least[r / ROWS];
+        double w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
+        if (!(fabs(e) < infinity())) w = 0.0;
         weights[r] = w;
+        if (w != 0.0) SET_BIT(weighed[r / ROWS][r % ROWS / 32], r % ROWS % 32);
     }
 
-    // Their sums, lane by lane, and the weighted sums of the positions, coordinate by coordinate.
-    PHASE(t) for (u32 at = t; at < GROUP * (8 + DIM); at += THREADS) if (first + at / (8 + DIM) * ROWS < a.particles) {
+    // Their sums, lane by lane, and the weighted sums of the positions, coordinate by coordinate. Weights of zero add nothing.
+    PHASE(t) for (u32 at = t; at < GROUP * (8 + DIM); at += TEAM) if (first + at / (8 + DIM) * ROWS < a.particles) {
         const u32 b = at / (8 + DIM), what = at % (8 + DIM);
-        if (what < 8) {
-            double mass = 0.0, square = 0.0;
-            for (u32 r = what; r < ROWS; r += 8) {
+        const T* column = a.positions + (what - 8) * a.particles + first + b * ROWS;
+        const u32 mine = what < 8 ? 0x01010101u << what : 0xffffffffu;
+        double sum = 0.0, square = 0.0;
+        for (u32 word = 0; word < WORDS; ++word)
+            for (u32 bits = weighed[b][word] & mine; bits; bits &= bits - 1) {
+                const u32 r = 32 * word + FIRST_BIT(bits);
                 const double w = weights[b * ROWS + r];
-                mass = mass + w;
+                sum = what < 8 ? sum + w : mul_add((double)column[r], w, sum);
                 square = mul_add(w, w, square);
             }
-            lanes[b][what] = mass; squares[b][what] = square;
-        } else {
-            const T* column = a.positions + (what - 8) * a.particles + first + b * ROWS;
-            double sum = 0.0;
-            for (u32 word = 0; word < (ROWS + 31) / 32; ++word)
-                for (u32 bits = weighed[b][word]; bits; bits &= bits - 1) {
-                    const u32 r = 32 * word + FIRST_BIT(bits);
-                    sum = mul_add((double)column[r], weights[b * ROWS + r], sum);
-                }
-            SUMS(b)[FIELDS + what - 8] = sum;
-        }
+        if (what < 8) { lanes[b][what] = sum; squares[b][what] = square; }
+        else SUMS(b)[FIELDS + what - 8] = sum;
     }
-    PHASE(t) for (u32 b = t; b < GROUP; b += THREADS) if (first + b * ROWS < a.particles) {
-        double* sums = SUMS(b);
-        sums[MASS] = sum_of<double, 8>(lanes[b]);
-        sums[SQUARES] = sum_of<double, 8>(squares[b]);
-    }
+    PHASE(t) for (u32 at = t; at < 2 * GROUP; at += TEAM) if (first + at / 2 * ROWS < a.particles)
+        SUMS(at / 2)[at % 2 ? SQUARES : MASS] = sum_of<double, 8>(at % 2 ? squares[at / 2] : lanes[at / 2]);
 
     // The part of the tree that is here.
-    const u64 own = blocks - first / ROWS;
-    MERGE_TREE(a.alpha, SUMS(0), STRIDE, (u32)(own < GROUP ? own : GROUP))
 #if SUMS_SHARED
-    PHASE(t) for (u32 k = t; k < STRIDE; k += THREADS) a.partials[(u64)BLOCK * STRIDE + k] = sums_of_group[k];
+    const u64 own = blocks - first / ROWS;
+    double *from = sums_of_group, *other = merged_sums;
+    MERGE_TREE(a.alpha, from, other, (u32)(own < GROUP ? own : GROUP))
+    PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) a.partials[(u64)BLOCK * STRIDE + k] = from[k];
 #endif
 }
 
-// Merges partial sums, CHUNK of them by each thread block, into the first of each chunk. A single thread block publishes the result.
-KERNEL merge(const GRID_CONSTANT Args a) {
-    const u32 before = BLOCK * CHUNK, count = a.merged - before < CHUNK ? a.merged - before : CHUNK;
-    double* sums = a.partials + before * a.spacing;
+// Merges partial sums, `chunk` of them by each thread block, and writes those of chunk c to place c of `merged`. A single thread block
+// publishes the result.
+KERNEL(MERGE_THREADS) merge(const GRID_CONSTANT Args a) {
+    const u32 before = BLOCK * a.chunk, count = a.merged - before < a.chunk ? a.merged - before : a.chunk;
+    double* from = a.partials + (u64)before * STRIDE;
 #if CHUNK_SHARED
     DYNAMIC_SHARED(pool)
-    PHASE(t) for (u32 at = t; at < count * STRIDE; at += THREADS) pool[at] = sums[at / STRIDE * a.spacing + at % STRIDE];
-    MERGE_TREE(a.alpha, pool, STRIDE, count)
-    PHASE(t) for (u32 k = t; k < STRIDE; k += THREADS) sums[k] = pool[k];
+    double *in = pool, *other = pool + count * STRIDE;
+    PHASE(t) for (u32 at = t; at < count * STRIDE; at += TEAM) in[at] = from[at];
+    MERGE_TREE(a.alpha, in, other, count)
+    from = in;
 #else
-    MERGE_TREE(a.alpha, sums, a.spacing, count)
+    double* other = a.spare + (u64)before * STRIDE;
+    MERGE_TREE(a.alpha, from, other, count)
 #endif
-    if (a.merged > CHUNK) return;
-    PHASE(t) for (u32 k = t; k < STRIDE; k += THREADS) a.result[k] = sums[k];
-    PHASE(t) for (u32 k = t; k < DIM; k += THREADS) ((T*)(a.result + STRIDE))[k] = a.positions[k * a.particles + (u64)sums[PARTICLE]];
-    PHASE(t) PUBLISH();
+    if (a.merged > a.chunk) {
+        PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) a.merged_to[(u64)BLOCK * STRIDE + k] = from[k];
+        return;
+    }
+    const u64 particle = (u64)from[PARTICLE];
+    PHASE(t) {
+        for (u32 k = t; k < STRIDE; k += TEAM) a.result[k] = from[k];
+        for (u32 k = t; k < DIM; k += TEAM) ((T*)(a.result + STRIDE))[k] = a.positions[k * a.particles + particle];
+        PUBLISH();
+    }
     PHASE(t) if (t == 0) ((volatile u64*)a.result)[STRIDE + DIM] = a.launch;
 }
 
 // The extent of the swarm in each coordinate, one block each.
-KERNEL widths(const GRID_CONSTANT Args a) {
+KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
     SHARED double low[THREADS], high[THREADS];
     const T* column = a.positions + (u64)BLOCK * a.particles;
     PHASE(t) {
         double l = (double)column[0], h = l;
-        for (u64 i = t; i < a.particles; i += THREADS) {
+        for (u64 i = t; i < a.particles; i += TEAM) {
             const double x = (double)column[i];
             if (x < l) l = x;
             if (x > h) h = x;
@@ -352,15 +363,15 @@ KERNEL widths(const GRID_CONSTANT Args a) {
 }
 
 // The floors of a step, for `cbo bench`: reading and writing all positions, and drawing all normals.
-KERNEL memory_floor(const GRID_CONSTANT Args a) {
+KERNEL(THREADS) memory_floor(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * TOGETHER;
-    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += THREADS)
+    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += TEAM)
         EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) a.positions[k * a.particles + i] *= a.keep;
 }
-KERNEL normals_floor(const GRID_CONSTANT Args a) {
+KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * TOGETHER;
     const Noise noise = {{a.key[0], a.key[1]}, {a.diffusion[0], a.diffusion[1]}};
-    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += THREADS) {
+    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += TEAM) {
         T sum = (T)0.0;
         EACH_COORDINATE for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
             T z[4];

@@ -9,12 +9,14 @@
 #define GRID_CONSTANT __grid_constant__
 #define FIRST_BIT(bits) (__ffs(bits) - 1)
 #define EACH _Pragma("unroll")
+#define EACH_EIGHTH _Pragma("unroll 8")
 #if HELD
 #define EACH_COORDINATE _Pragma("unroll")
 #else
 #define EACH_COORDINATE _Pragma("unroll 16")
 #endif
-#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#define TEAM blockDim.x
 #define BLOCK blockIdx.x
 #define SHARED __shared__
 #define PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncthreads())
@@ -29,12 +31,14 @@
 #define GRID_CONSTANT
 #define FIRST_BIT(bits) ((u32)__builtin_ctz(bits))
 #define EACH
+#define EACH_EIGHTH
 #define EACH_COORDINATE
-#define KERNEL static void
+#define KERNEL(...) static void
+#define TEAM THREADS
 #define BLOCK block_
 #define SHARED static
 #define PHASE(t) for (unsigned t = 0; t < THREADS; ++t)
-#define DYNAMIC_SHARED(pool) static double pool[CHUNK * STRIDE];
+#define DYNAMIC_SHARED(pool) static double pool[POOL / 8];
 #define PUBLISH() ((void)0)
 #define SET_BIT(word, bit) ((word) |= 1u << (bit))
 static unsigned block_;

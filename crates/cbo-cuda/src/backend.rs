@@ -1,7 +1,7 @@
 //! The particles of a run on a device: one launch for each step, and nothing is copied but the sums and what somebody looks at.
 
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of};
-use crate::source::Shape;
+use crate::source::{MERGE_THREADS, Shape, THREADS};
 use cbo::device::{Backend, Move, Reader, Weighing, Writer, on_processor};
 use cbo::noise::{Noise, Stream};
 use cbo::{
@@ -27,6 +27,9 @@ pub(crate) struct OnDevice<T> {
     positions: Memory,
     energies: Memory,
     partials: Memory,
+    /// Where merged ones go, and room to do it.
+    merged: Memory,
+    spare: Memory,
     low: Memory,
     high: Memory,
     far_centre: Memory,
@@ -83,7 +86,10 @@ struct Head<T> {
     evaluates: u32,
     weighs: u32,
     merged: u32,
-    spacing: u64,
+    chunk: u32,
+    padding: u32,
+    merged_to: u64,
+    spare: u64,
     /// keep, noise, kick, longest
     amplitudes: [T; 4],
 }
@@ -100,7 +106,7 @@ impl<T: Scalar> OnDevice<T> {
         let start = on_processor::<T>(plan)?;
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
-        let blocks = particles.div_ceil(shape.rows);
+        let sums = particles.div_ceil(shape.rows).next_multiple_of(shape.group) * shape.stride() * 8;
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
             let result = Memory::new(machine, (shape.stride() + shape.dim + 1) * 8, Kind::Shared)?;
@@ -111,7 +117,9 @@ impl<T: Scalar> OnDevice<T> {
                 particles,
                 positions: Memory::of(machine, &columns(start.ensemble().rows()))?,
                 energies: memory(particles * size_of::<T>())?,
-                partials: memory(blocks.next_multiple_of(shape.group) * shape.stride() * 8)?,
+                partials: memory(sums)?,
+                merged: memory(sums)?,
+                spare: memory(sums)?,
                 low: Memory::of(machine, &side(|b| b.0))?,
                 high: Memory::of(machine, &side(|b| b.1))?,
                 far_centre: memory(shape.dim * size_of::<T>())?,
@@ -135,7 +143,7 @@ impl<T: Scalar> OnDevice<T> {
             self.machine.wait()?;
             let start = Instant::now();
             for _ in 0..LAUNCHES {
-                self.program.launch(kernel, self.grid(self.groups(), 0), &bytes)?;
+                self.program.launch(kernel, Self::grid(self.groups()), &bytes)?;
             }
             self.machine.wait()?;
             best = best.min(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
@@ -156,22 +164,22 @@ impl<T: Scalar> OnDevice<T> {
         }
         self.launches += 1;
         let mut args = self.args(decided, work)?;
-        let mut blocks = self.groups();
-        self.program.launch(Kernel::Step, self.grid(blocks, 0), &args.bytes())?;
-        if work.alpha.is_none() {
-            return Ok(());
-        }
-        let (chunk, pool) = (self.shape.chunk(), self.shape.pool());
-        let mut spacing = self.shape.spacing();
-        loop {
-            (args.head.merged, args.head.spacing) = (blocks as u32, spacing as u64);
-            let merging = blocks.div_ceil(chunk);
-            self.program.launch(Kernel::Merge, self.grid(merging, pool), &args.bytes())?;
-            if merging == 1 {
-                return Ok(());
+        self.program.launch(Kernel::Step, Self::grid(self.groups()), &args.bytes())?;
+        let mut left = if self.shape.own_sums() { self.groups() } else { self.particles.div_ceil(self.shape.rows) };
+        while work.alpha.is_some() {
+            let (chunk, shared) = self.shape.chunk(left);
+            (args.head.merged, args.head.chunk) = (left as u32, chunk as u32);
+            left = left.div_ceil(chunk);
+            let grid = Grid { blocks: left as u32, threads: MERGE_THREADS as u32, shared: shared as u32 };
+            self.program.launch(Kernel::Merge, grid, &args.bytes())?;
+            if left == 1 {
+                break;
             }
-            (blocks, spacing) = (merging, spacing * chunk);
+            // What was merged is merged next.
+            let [_, _, partials, ..] = &mut args.head.memory;
+            std::mem::swap(partials, &mut args.head.merged_to);
         }
+        Ok(())
     }
 
     /// Blocks of threads that have all particles.
@@ -179,8 +187,9 @@ impl<T: Scalar> OnDevice<T> {
         self.particles.div_ceil(self.shape.together())
     }
 
-    fn grid(&self, blocks: usize, shared: usize) -> Grid {
-        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: shared as u32 }
+    /// So many blocks of threads.
+    fn grid(blocks: usize) -> Grid {
+        Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0 }
     }
 
     /// The arguments of a launch.
@@ -221,7 +230,10 @@ impl<T: Scalar> OnDevice<T> {
             evaluates: work.evaluates.into(),
             weighs: work.alpha.is_some().into(),
             merged: 0,
-            spacing: 0,
+            chunk: 0,
+            padding: 0,
+            merged_to: self.merged.address(),
+            spare: self.spare.address(),
             amplitudes: [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest].map(T::from_f64),
         };
         centre.truncate(self.shape.centre);
@@ -278,7 +290,7 @@ impl<T: Scalar> OnDevice<T> {
 impl<T: Scalar> Args<T> {
     fn bytes(&self) -> Vec<u8> {
         let head = std::ptr::from_ref(&self.head).cast::<u8>();
-        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, one more of 64 bits, and four of `T`.
+        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, two more of 64 bits, and four of `T`.
         let head = unsafe { std::slice::from_raw_parts(head, size_of::<Head<T>>()) };
         [head, bytes_of(&self.centre)].concat()
     }
@@ -381,7 +393,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         let widths = || -> Result<Vec<f64>, Fault> {
             let mut widths = vec![0.0f64; self.shape.dim];
             let bytes = self.args(None, Work::default())?.bytes();
-            self.program.launch(Kernel::Widths, self.grid(self.shape.dim, 0), &bytes)?;
+            self.program.launch(Kernel::Widths, Self::grid(self.shape.dim), &bytes)?;
             self.machine.wait()?;
             self.result.look(0, &mut widths);
             Ok(widths)

@@ -25,9 +25,9 @@ mod source;
 
 pub use machine::Fault;
 
+use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
 use cbo::{ConfigError, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError};
-use backend::OnDevice;
 use machine::{Kernel, Machine};
 use source::Shape;
 use std::sync::Arc;
@@ -82,7 +82,11 @@ impl Cuda {
 
     /// Seconds that the device takes at least for a step of such a run: for reading and writing all positions, and for drawing all
     /// normals, each alone.
-    pub fn floors<T: Scalar>(&self, settings: impl Settings, objective: &dyn Objective<T>) -> Result<[f64; 2], SolveError> {
+    pub fn floors<T: Scalar>(
+        &self,
+        settings: impl Settings,
+        objective: &dyn Objective<T>,
+    ) -> Result<[f64; 2], SolveError> {
         let run = self.run_of(&settings.plan(objective.dim())?, objective)?;
         let time = |kernel| run.time(kernel).map_err(|fault| refuse("device", self.name.clone(), fault.0));
         Ok([time(Kernel::MemoryFloor)?, time(Kernel::NormalsFloor)?])
@@ -103,7 +107,7 @@ impl Cuda {
 
     /// Says before anything is allocated that there is too little memory.
     fn check_memory<T>(&self, particles: usize, shape: Shape) -> Result<(), SolveError> {
-        let sums = particles.div_ceil(shape.rows) * shape.stride() * 8;
+        let sums = 3 * particles.div_ceil(shape.rows) * shape.stride() * 8;
         let needed = (particles as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
         match self.machine.free_bytes() {
             Some(free) if free < needed => {

@@ -6,20 +6,26 @@ use cbo::simd::Coefficients;
 use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme, noise};
 use std::fmt::Write;
 
+/// Threads of a block.
+pub(crate) const THREADS: usize = 256;
+
 /// Particles of a block of threads at least, where the engine's blocks are small.
-const TOGETHER: usize = 512;
+const TOGETHER: usize = 1024;
 
 /// Bytes of partial sums that a block of threads keeps to itself.
 const OWN_SUMS: usize = 8192;
 
 /// Bytes of partial sums that are merged in one go.
-pub(crate) const POOL: usize = 96 << 10;
+pub(crate) const POOL: usize = 200 << 10;
+
+/// Threads that merge.
+pub(crate) const MERGE_THREADS: usize = 1024;
 
 /// Partial sums merged by a block of threads that are too large for that.
 const CHUNK: usize = 64;
 
-/// Up to this many coordinates a thread holds in registers.
-const HELD: usize = 64;
+/// Up to this many bytes of coordinates a thread holds in registers.
+const HELD: usize = 256;
 
 /// Bytes of a centre that travel with a launch.
 const CENTRE: usize = 2048;
@@ -37,8 +43,6 @@ pub(crate) struct Shape {
     pub rows: usize,
     /// Blocks of the engine in a block of threads, a power of two.
     pub group: usize,
-    /// Threads of a block.
-    pub threads: usize,
     /// Room for the centre in the arguments; if it is less than the dimension, the centre is elsewhere.
     pub centre: usize,
 }
@@ -47,9 +51,8 @@ impl Shape {
     pub fn of<T>(dim: usize) -> Self {
         let rows = block_rows(dim);
         let group = power_of_two((TOGETHER / rows).max(1));
-        let threads = if dim * size_of::<T>() <= 128 { 512 } else { 256 };
         let centre = if dim * size_of::<T>() <= CENTRE { dim } else { 1 };
-        Self { dim, rows, group, threads, centre }
+        Self { dim, rows, group, centre }
     }
 
     /// Particles of a block of threads.
@@ -57,29 +60,29 @@ impl Shape {
         self.rows * self.group
     }
 
-    /// Whether the sums of a group are merged where no other block sees them.
-    fn own_sums(&self) -> bool {
-        self.group * self.stride() * 8 <= OWN_SUMS
-    }
-
-    /// Numbers from one merged group to the next.
-    pub fn spacing(&self) -> usize {
-        if self.own_sums() { self.stride() } else { self.group * self.stride() }
+    /// Whether the sums of a group are merged by the block of threads that has them.
+    pub fn own_sums(&self) -> bool {
+        self.group * self.stride() * 12 <= OWN_SUMS
     }
 
     /// Whether partial sums are merged in shared memory.
     fn pooled(&self) -> bool {
-        POOL / (8 * self.stride()) >= CHUNK
+        self.pool_of(CHUNK) <= POOL
     }
 
-    /// Partial sums that a block of threads merges, a power of two.
-    pub fn chunk(&self) -> usize {
-        if self.pooled() { power_of_two(POOL / (8 * self.stride())).min(1024) } else { CHUNK }
+    /// Bytes that so many partial sums and half as many take.
+    fn pool_of(&self, count: usize) -> usize {
+        (count + count.div_ceil(2)) * self.stride() * 8
     }
 
-    /// Bytes of shared memory that merging takes.
-    pub fn pool(&self) -> usize {
-        if self.pooled() { self.chunk() * self.stride() * 8 } else { 0 }
+    /// How many of `count` partial sums a block of threads merges, and the shared memory that it takes: all, or a power of two.
+    pub fn chunk(&self, count: usize) -> (usize, usize) {
+        if !self.pooled() {
+            return (CHUNK, 0);
+        }
+        let most = POOL / (12 * self.stride());
+        let chunk = if self.pool_of(count) <= POOL { count } else { power_of_two(most) };
+        (chunk, self.pool_of(chunk.min(count)))
     }
 
     /// Numbers of a partial sum.
@@ -112,7 +115,7 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
 }
 
 fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
-    let lanes = if size_of::<T>() == 8 { 8 } else { 16 };
+    let (lanes, bytes) = (if size_of::<T>() == 8 { 8 } else { 16 }, shape.dim * size_of::<T>());
     let wide = shape.dim.is_multiple_of(lanes) || shape.dim > 3 * lanes;
     let bounded = match (&config.bounds, config.bound_handling) {
         (None, _) | (_, BoundHandling::None) => 0,
@@ -126,11 +129,12 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         ("ROWS", shape.rows),
         ("GROUP", shape.group),
         ("CENTRE", shape.centre),
-        ("THREADS", shape.threads),
+        ("THREADS", THREADS),
         ("SUMS_SHARED", usize::from(shape.own_sums())),
-        ("CHUNK", shape.chunk()),
+        ("MERGE_THREADS", MERGE_THREADS),
+        ("POOL", POOL),
         ("CHUNK_SHARED", usize::from(shape.pooled())),
-        ("HELD", usize::from(shape.dim <= HELD)),
+        ("HELD", usize::from(bytes <= HELD)),
         ("WIDE", usize::from(wide)),
         ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
         ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
@@ -141,6 +145,9 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         // Writing to a string does not fail.
         let _ = writeln!(text, "#define {name} {value}");
     }
+    // Blocks that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
+    let together = if bytes <= 64 || bytes > HELD { 4 } else { 2 };
+    let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {together}");
     let _ = writeln!(text, "#define TINY {:?}", T::TINY.to_f64());
     text
 }

@@ -89,6 +89,18 @@ fn every_dimension_of_the_moves() {
 }
 
 #[test]
+fn sums_that_are_merged_in_several_goes() {
+    if !is_there() {
+        return;
+    }
+    for (dim, particles) in [(78, 6000), (130, 9000), (300, 9000)] {
+        let problem = built(Problem::builder("rastrigin"), dim);
+        let config = config(&problem, particles, 2);
+        compare::<f64>(&format!("{dim} dimensions, {particles} particles"), &config, &problem);
+    }
+}
+
+#[test]
 fn every_setting() {
     if !is_there() {
         return;

@@ -144,7 +144,9 @@ impl Program for Launcher {
         // SAFETY: `step.cuh` has these functions with these arguments.
         unsafe {
             let library = &self.library.library;
-            let run = library.get::<unsafe extern "C" fn(*const u64, u32)>(name.as_bytes()).map_err(|e| Fault(e.to_string()))?;
+            let run = library
+                .get::<unsafe extern "C" fn(*const u64, u32)>(name.as_bytes())
+                .map_err(|e| Fault(e.to_string()))?;
             run(aligned.as_ptr(), grid.blocks);
         }
         Ok(())
