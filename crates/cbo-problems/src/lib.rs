@@ -26,6 +26,7 @@
 mod builder;
 mod constraint;
 mod error;
+mod formula;
 mod function;
 pub mod functions;
 mod gradient;
@@ -41,6 +42,7 @@ mod transform;
 pub use builder::ProblemBuilder;
 pub use constraint::{Constraint, ConstraintError};
 pub use error::ProblemError;
+pub use formula::{Formula, FormulaError, FormulaFault};
 pub use function::{Dims, Function, Info, Parameter};
 pub use functions::{all, constraints, find};
 pub use problem::Problem;
