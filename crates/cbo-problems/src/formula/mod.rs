@@ -17,9 +17,6 @@ mod program;
 mod tree;
 mod words;
 
-#[cfg(test)]
-mod tests;
-
 pub use error::{FormulaError, FormulaFault};
 
 use crate::gradient::gradient_of;

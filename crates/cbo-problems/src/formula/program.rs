@@ -219,7 +219,11 @@ impl Program {
             match operation {
                 Operation::Coordinate { to, level: by, factor, offset } => {
                     let (first, step) = (*offset + *factor * indices[usize::from(*by)], *factor);
-                    each!(registers, wide, to, |k| x[(first + step * k as i64) as usize]);
+                    if wide && step == 1 {
+                        registers[*to as usize].copy_from_slice(&x[first as usize..first as usize + WIDTH]);
+                    } else {
+                        each!(registers, wide, to, |k| x[(first + step * k as i64) as usize]);
+                    }
                 }
                 Operation::CoordinateAt { to, whole } => {
                     let whole = &self.wholes[*whole as usize];
@@ -247,59 +251,59 @@ impl Program {
                 }
                 Operation::Constant { to, value } => registers[*to as usize] = [R::constant(*value); WIDTH],
                 Operation::Add { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| a[k] + b[k]);
                 }
                 Operation::Subtract { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| a[k] - b[k]);
                 }
                 Operation::Multiply { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| a[k] * b[k]);
                 }
                 Operation::Divide { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| a[k] / b[k]);
                 }
                 Operation::AddConstant { to, a, value } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k] + *value);
                 }
                 Operation::SubtractFrom { to, a, value } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| R::constant(*value) - a[k]);
                 }
                 Operation::Scale { to, a, value } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k] * *value);
                 }
                 Operation::DivideBy { to, a, value } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k] / *value);
                 }
                 Operation::Divided { to, a, value } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| R::constant(*value) / a[k]);
                 }
                 Operation::Negate { to, a } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| -a[k]);
                 }
                 Operation::Square { to, a } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k] * a[k]);
                 }
                 // What takes long is compiled once: a loop of one or several terms.
                 Operation::Power { to, a, exponent } => {
-                    let (a, mut out) = (registers[*a as usize], [R::constant(0.0); WIDTH]);
+                    let (a, mut out) = (&registers[*a as usize], [R::constant(0.0); WIDTH]);
                     for k in 0..terms(wide) {
                         out[k] = power(a[k], *exponent);
                     }
                     registers[*to as usize] = spread(out, wide);
                 }
                 Operation::PowerAt { to, a, number } => {
-                    let (a, mut out) = (registers[*a as usize], [R::constant(0.0); WIDTH]);
+                    let (a, mut out) = (&registers[*a as usize], [R::constant(0.0); WIDTH]);
                     let (number, from) = (&self.numbers[*number as usize], indices[level]);
                     for k in 0..terms(wide) {
                         out[k] = power(a[k], number.at(&indices));
@@ -309,7 +313,7 @@ impl Program {
                     registers[*to as usize] = spread(out, wide);
                 }
                 Operation::GeneralPower { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     let mut out = [R::constant(0.0); WIDTH];
                     for k in 0..terms(wide) {
                         out[k] = general_power(a[k], b[k]);
@@ -317,26 +321,26 @@ impl Program {
                     registers[*to as usize] = spread(out, wide);
                 }
                 Operation::Smaller { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| smaller(a[k], b[k]));
                 }
                 Operation::Larger { to, a, b } => {
-                    let (a, b) = (registers[*a as usize], registers[*b as usize]);
+                    let (a, b) = (&registers[*a as usize], &registers[*b as usize]);
                     each!(registers, wide, to, |k| larger(a[k], b[k]));
                 }
                 Operation::Call { to, a, function } => {
-                    let (a, mut out) = (registers[*a as usize], [R::constant(0.0); WIDTH]);
+                    let (a, mut out) = (&registers[*a as usize], [R::constant(0.0); WIDTH]);
                     for k in 0..terms(wide) {
                         out[k] = call(*function, a[k]);
                     }
                     registers[*to as usize] = spread(out, wide);
                 }
                 Operation::SinPi { to, a } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k].sin_pi());
                 }
                 Operation::CosPi { to, a } => {
-                    let a = registers[*a as usize];
+                    let a = &registers[*a as usize];
                     each!(registers, wide, to, |k| a[k].cos_pi());
                 }
                 Operation::Begin { sum } => {
@@ -353,7 +357,7 @@ impl Program {
                 }
                 Operation::End { sum } => {
                     let sum = &self.loops[*sum as usize];
-                    let (mut result, term) = (registers[sum.result as usize][0], registers[sum.term as usize]);
+                    let (mut result, term) = (registers[sum.result as usize][0], &registers[sum.term as usize]);
                     // In the order of the index, however many are at hand.
                     for term in &term[..terms(wide)] {
                         result = collect(sum.reduction, result, *term);
