@@ -13,6 +13,10 @@ const MOST_TABULATED: u64 = 1 << 20;
 /// Bounds of sums beyond this are refused: their products with factors of indices must not overflow.
 const FARTHEST: i64 = 1_000_000_000;
 
+/// Operations that the beginning and the end of a sum count for. It also limits how long the walk itself takes, which looks at every sum
+/// but only at the first and the last term of the innermost ones.
+const BEGINNING: u64 = 10;
+
 /// The program of a draft, and how many operations a value takes.
 pub(super) fn finish(draft: &Draft, dim: usize) -> Result<(Program, u64), FormulaError> {
     let visits = vec![None; draft.numbers.len()];
@@ -78,7 +82,7 @@ impl Walk {
         if from.abs() > FARTHEST || to.abs() > FARTHEST {
             return refuse(FormulaFault::Bounds { name, from, to });
         }
-        self.count(1)?;
+        self.count(BEGINNING)?;
         if from > to {
             return match head.reduction {
                 Reduction::Sum | Reduction::Product => Ok(()),
