@@ -21,6 +21,8 @@
 //! whose formula is written once for numbers and for vectors, and one line in the list of `src/functions/mod.rs`. A
 //! function of your own need not be in the list: [`Problem::builder_of`] takes any.
 //!
+//! A [`Formula`] is an objective from a line of text, such as `sum(x^2)`.
+//!
 //! The feature `mnist` adds images (the module `mnist`), `networks` also networks that are trained on them (`nn`).
 
 mod builder;
