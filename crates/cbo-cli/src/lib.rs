@@ -77,6 +77,7 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the program")]
 pub enum Command {
     /// Minimise a benchmark function, or a program
     Minimize(minimize::MinimizeArgs),
