@@ -113,7 +113,7 @@ test-cuda:
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.
 fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
-fuzz: READERS := cbo-problems/idx cbo-problems/network cbo-problems/model cbo-runs/checkpoint cbo-runs/state cbo-runs/answer \
+fuzz: READERS := cbo-problems/idx cbo-problems/network cbo-problems/model cbo-problems/formula cbo-runs/checkpoint cbo-runs/state cbo-runs/answer \
   cbo-cli/config cbo-cli/history cbo-cli/film
 fuzz: LIMIT = $(if $(RUNS),-runs=$(RUNS),-max_total_time=60)
 fuzz:

@@ -11,6 +11,15 @@ use std::path::Path;
 pub enum CliError {
     /// The user asked for something impossible: exit code 2.
     Usage(String),
+    /// The same, about a character of a text: exit code 2.
+    Pointed {
+        /// What is wrong.
+        message: String,
+        /// The text.
+        line: String,
+        /// How many characters are before the one that is wrong.
+        place: usize,
+    },
     /// Something failed underway: exit code 1.
     Failed(String),
     /// The command line could not be read (code 2), or help was asked for (code 0).
@@ -45,7 +54,7 @@ impl CliError {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Pointed { .. } => 2,
             Self::Failed(_) => 1,
             Self::Clap(error) => u8::try_from(error.exit_code()).unwrap_or(2),
             Self::ClosedOutput => 0,
@@ -60,6 +69,10 @@ impl CliError {
             Self::Usage(message) | Self::Failed(message) => {
                 // A closed stderr leaves nobody to tell.
                 let _ = writeln!(io::stderr(), "error: {}", text::one_line(message));
+            }
+            Self::Pointed { message, line, place } => {
+                let (message, line) = (text::one_line(message), text::one_line(line));
+                let _ = writeln!(io::stderr(), "error: {message}\n  {line}\n  {}^", " ".repeat(*place));
             }
             Self::Clap(error) => {
                 let _ = error.print();

@@ -72,6 +72,11 @@ const WORDS: &[(&[&str], &str, &str)] = &[
         "--constraint CONSTRAINT puts a function under one, such as ball:2 or sum>=1",
     ),
     (
+        &["expression", "expr", "equation"],
+        "formula",
+        "--formula FORMULA is minimised instead of a function, such as sum(x^2)",
+    ),
+    (
         &["lb", "ub", "lower", "upper", "lowerbound", "upperbound", "range", "box", "limits", "domain", "xmin", "xmax"],
         "bounds",
         "--bounds LOW,HIGH has both ends",
@@ -137,6 +142,9 @@ pub fn advice(name: &str, keys: &[&str]) -> String {
     let elsewhere = WORDS.iter().find(|(words, flag, _)| words.contains(&plain.as_str()) && keys.contains(flag));
     if let Some((_, _, sentence)) = elsewhere {
         return format!("; {sentence}");
+    }
+    if plain == "formula" && !keys.contains(&"formula") {
+        return "; only `cbo minimize` takes a formula, because its minimum is not known".into();
     }
     match nearest(name, keys) {
         Some(key) => format!("; did you mean `{key}`?"),

@@ -78,8 +78,9 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the program")]
 pub enum Command {
-    /// Minimise a benchmark function, or a program
+    /// Minimise a benchmark function, a formula or a program
     Minimize(minimize::MinimizeArgs),
     /// Resume a run that was cut off, or extend one that has ended
     Resume(resume::ResumeArgs),

@@ -14,6 +14,7 @@ mod errors;
 mod experiment;
 mod faults;
 mod fig4;
+mod formula;
 mod fuzz;
 mod licences;
 mod many;

@@ -135,7 +135,7 @@ impl Cuda {
             return Err(refuse("device", self.name.clone(), "does not know constraints yet; use device cpu"));
         }
         let Some(energy) = objective.trace() else {
-            let remedy = "evaluates built-in functions and formulas only; use device cpu";
+            let remedy = "evaluates built-in functions and formulas that are not too long; use device cpu";
             return Err(refuse("device", self.name.clone(), remedy));
         };
         let operations = energy.operations.lines.len();

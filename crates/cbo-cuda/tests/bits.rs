@@ -2,10 +2,11 @@
 
 use crate::host::{Host, is_there};
 use cbo::{
-    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, RunReport, Scalar, Scheme, Sigma, StepReport, resume, solve,
+    Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Objective, RunReport, Scalar, Scheme, Sigma, StepReport,
+    resume, solve,
 };
 use cbo_cuda::Cuda;
-use cbo_problems::{Problem, ProblemBuilder, Shift, functions};
+use cbo_problems::{Formula, Problem, ProblemBuilder, Shift, functions};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -28,10 +29,7 @@ fn bits<T: Scalar>(run: &RunReport<T>) -> Vec<u64> {
 }
 
 /// Compares a run on the device with one of the engine.
-fn compare<T: Scalar>(what: &str, config: &CboConfig, problem: &Problem)
-where
-    Problem: cbo::Objective<T>,
-{
+fn compare<T: Scalar>(what: &str, config: &CboConfig, problem: &impl Objective<T>) {
     let here = solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{what}: {e}"));
     let there = device().solve::<T>(config, problem, &mut ()).unwrap_or_else(|e| panic!("{what}: {e:?}"));
     assert!(bits(&here) == bits(&there), "{what}, {}: {:?} instead of {:?}", T::NAME, there.best(), here.best());
@@ -85,6 +83,32 @@ fn every_dimension_of_the_moves() {
             let config = CboConfig { diffusion, sigma: Sigma::Constant(0.3), ..config(&problem, 1100, 3) };
             both(&format!("{dim} dimensions, {diffusion:?}"), &config, &problem);
         }
+    }
+}
+
+#[test]
+fn formulas() {
+    if !is_there() {
+        return;
+    }
+    let domain = [(-2.0, 3.0); 6];
+    for text in [
+        "sum(x^2 + 2.5*(1 - cos(2*pi*x)))",
+        "sum(i, 1, d-1, 100*(x[i+1]-x[i]^2)^2 + (1-x[i])^2)",
+        "a = 20; a + e - a*exp(-0.2*sqrt(mean(x^2))) - exp(mean(cos(2*pi*x)))",
+        "max(abs(x)) + prod(i, 1, 3, ln(x[i]^2 + i))^2 + sum(i, 1, d, sum(j, 1, i, x[j])^2)",
+    ] {
+        let formula = Formula::new(text, 6).expect("a formula");
+        let config = CboConfig {
+            particles: 300,
+            steps: Some(10),
+            threads: 1,
+            sigma: Sigma::Constant(1.0),
+            init: InitialLaw::uniform(&domain),
+            ..CboConfig::default()
+        };
+        compare::<f64>(text, &config, &formula);
+        compare::<f32>(text, &config, &formula);
     }
 }
 

@@ -26,7 +26,7 @@ const CONSTANT: u32 = u32::MAX;
 
 /// A number in a formula, with its place in the list.
 #[derive(Clone, Copy)]
-struct Taped {
+pub(crate) struct Taped {
     value: f64,
     place: u32,
 }
@@ -52,13 +52,18 @@ impl Taped {
 
 /// Writes the gradient of `function` at `x` to `out`, and returns the value.
 pub(crate) fn gradient<F: Function>(function: &F, x: &[f64], out: &mut [f64]) -> f64 {
+    gradient_of(|point| function.value(point), x, out)
+}
+
+/// The same for anything that computes with such numbers.
+pub(crate) fn gradient_of(value: impl FnOnce(&[Taped]) -> Taped, x: &[f64], out: &mut [f64]) -> f64 {
     TAPE.with_borrow_mut(|tape| {
         tape.clear();
         // The coordinates come first.
         tape.resize(x.len(), Operation { operands: [CONSTANT; 2], slopes: [0.0; 2] });
     });
     let point: Vec<Taped> = x.iter().zip(0..).map(|(&value, place)| Taped { value, place }).collect();
-    let result = function.value(&point[..]);
+    let result = value(&point[..]);
     TAPE.with_borrow(|tape| {
         let mut slopes = vec![0.0; tape.len()];
         if let Some(last) = slopes.get_mut(result.place as usize) {

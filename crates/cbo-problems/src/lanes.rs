@@ -171,7 +171,7 @@ fn scatter<V: Vector>(columns: &[V], rows: &mut [V::Scalar]) {
 
 /// Puts coordinate k of the rows from `first` on into the lanes of `x[k]`. Lanes beyond the last row repeat it.
 #[inline(always)]
-fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
+pub(crate) fn transpose_group<V: Vector>(rows: Rows<'_, V::Scalar>, first: usize, x: &mut [V]) {
     let (values, dim) = (rows.as_slice(), rows.dim());
     let full = rows.len() - first >= V::LANES;
     for (block, square) in x.chunks_exact_mut(V::LANES).enumerate() {

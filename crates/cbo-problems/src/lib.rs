@@ -21,11 +21,14 @@
 //! whose formula is written once for numbers and for vectors, and one line in the list of `src/functions/mod.rs`. A
 //! function of your own need not be in the list: [`Problem::builder_of`] takes any.
 //!
+//! A [`Formula`] is an objective from a line of text, such as `sum(x^2)`.
+//!
 //! The feature `mnist` adds images (the module `mnist`), `networks` also networks that are trained on them (`nn`).
 
 mod builder;
 mod constraint;
 mod error;
+mod formula;
 mod function;
 pub mod functions;
 mod gradient;
@@ -41,6 +44,7 @@ mod transform;
 pub use builder::ProblemBuilder;
 pub use constraint::{Constraint, ConstraintError};
 pub use error::ProblemError;
+pub use formula::{Formula, FormulaError, FormulaFault};
 pub use function::{Dims, Function, Info, Parameter};
 pub use functions::{all, constraints, find};
 pub use problem::Problem;

@@ -113,6 +113,57 @@ fn network_texts() {
 }
 
 #[test]
+fn formula_texts() {
+    let accepted = fuzz("formula", checks::formula, |random, bytes| {
+        const WORDS: [&str; 30] = [
+            "x",
+            "x[1]",
+            "x[i]",
+            "i",
+            "j",
+            "d",
+            "pi",
+            "e",
+            "a",
+            "a = 2;",
+            "sum(",
+            "max(",
+            "sum(i, 1, d, ",
+            "cos(",
+            "ln(",
+            "(",
+            ")",
+            ",",
+            "[",
+            "]",
+            "+",
+            "-",
+            "*",
+            "/",
+            "^",
+            "0",
+            "1",
+            "2.5",
+            "1e9",
+            "\u{2212}",
+        ];
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let mut words: Vec<&str> = text.split_inclusive([' ', ',', '(', ')', '*', '^']).collect();
+        let (place, other) = (random.below(words.len().max(1)), random.below(words.len().max(1)));
+        let word = WORDS[random.below(WORDS.len())];
+        match random.below(4) {
+            _ if words.is_empty() => words.push(word),
+            0 => words.swap(place, other),
+            1 => words[place] = word,
+            2 => words.insert(place, word),
+            _ => _ = words.remove(place),
+        }
+        *bytes = words.concat().into_bytes();
+    });
+    assert!(accepted > 100, "{accepted}");
+}
+
+#[test]
 fn model_files() {
     let accepted = fuzz("model", checks::model, |random, bytes| {
         // In the header, whose length is corrected afterwards: otherwise hardly any change would get past it.

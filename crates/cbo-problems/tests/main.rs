@@ -2,6 +2,7 @@
 
 mod samples;
 
+mod formula;
 mod formulas;
 mod lanes;
 mod lookup;

@@ -1,6 +1,6 @@
 //! A program to minimise: its flags, and the checks before a run.
 
-use super::task::Task;
+use super::task::{Subject, Task};
 use crate::config_file::Origins;
 use crate::error::{CliError, told};
 use crate::numbers::plain;
@@ -8,7 +8,7 @@ use crate::options::RunOptions;
 use crate::setup;
 use crate::text;
 use crate::values::{self, FreezeSpec, InitSpec, Switch};
-use cbo::InitialLaw;
+use cbo::{InitialLaw, Plan};
 use cbo_runs::external::{ExternalError, Program, Protocol, Settings};
 use clap::Args;
 use std::path::PathBuf;
@@ -117,6 +117,19 @@ pub fn task(
         let message = format!("command = {command}: a function, {name}, is also given; leave one of them out");
         return Err(origins.blame("command", &message));
     }
+    refuse_flags_of_functions(options, "a command", origins)?;
+    let Some(dim) = problem.dim.filter(|dim| *dim > 0) else {
+        return Err(
+            origins.blame("dim", "dim is missing: say how many coordinates the program takes, for example --dim 5")
+        );
+    };
+    let spec = CommandSpec::new(command_options, command, dim, origins)?;
+    Ok(Task::of_subject(Subject::Command(spec), plan(options, dim, origins)?, options))
+}
+
+/// Refuses what needs a benchmark function, whose minimiser is known.
+pub fn refuse_flags_of_functions(options: &RunOptions, with: &str, origins: &Origins) -> Result<(), CliError> {
+    let problem = &options.problem;
     let of_functions = [
         ("shift", problem.shift.is_some()),
         ("rotate", problem.rotate.is_some()),
@@ -124,16 +137,17 @@ pub fn task(
         ("condition", problem.condition.is_some()),
         ("freeze", options.freeze == Some(FreezeSpec::Minimiser)),
     ];
-    if let Some((flag, _)) = of_functions.iter().find(|(_, given)| *given) {
-        let message = format!("{flag}: only benchmark functions have this; leave it out with a command");
-        return Err(origins.blame(flag, &message));
+    match of_functions.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => {
+            let message = format!("{flag}: only benchmark functions have this; leave it out with {with}");
+            Err(origins.blame(flag, &message))
+        }
+        None => Ok(()),
     }
-    let Some(dim) = problem.dim.filter(|dim| *dim > 0) else {
-        return Err(
-            origins.blame("dim", "dim is missing: say how many coordinates the program takes, for example --dim 5")
-        );
-    };
-    let spec = CommandSpec::new(command_options, command, dim, origins)?;
+}
+
+/// The settings of a run on something of which nobody knows where to search.
+pub fn plan(options: &RunOptions, dim: usize, origins: &Origins) -> Result<Plan, CliError> {
     let (mut config, points) = setup::settings(options, dim, false, origins)?;
     config.bounds = setup::bounds(options, dim).map_err(|e| origins.blame("bounds", &e))?.flatten();
     config.init = match (points, &options.init, &config.bounds) {
@@ -148,6 +162,5 @@ pub fn task(
     if let Some(FreezeSpec::At(point)) = &options.freeze {
         config.freeze = Some(point.clone());
     }
-    let plan = config.check(dim).map_err(|e| origins.blame_setting(&e))?;
-    Ok(Task::of_command(spec, plan, options))
+    config.check(dim).map_err(|e| origins.blame_setting(&e))
 }

@@ -25,6 +25,7 @@ pub fn beginning(task: &Task) -> Checkpoint {
         cbo: env!("CARGO_PKG_VERSION").into(),
         objective: match &task.subject {
             Subject::Function(_, problem) => problem.description().into(),
+            Subject::Formula(formula) => formula.text().into(),
             Subject::Command(spec) => spec.settings.program.text().into(),
         },
         dim: task.dim(),

@@ -1,6 +1,7 @@
 //! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which continues one.
 
 pub mod command;
+pub mod formula;
 pub mod history;
 mod limits;
 pub mod outputs;
@@ -24,7 +25,7 @@ use crate::values::{self, Precision, Switch};
 use crate::{certify, interrupt, settings, text, waits};
 use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
-use cbo_problems::Problem;
+use cbo_problems::{Formula, Problem};
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
 use cbo_runs::external::ExternalError;
@@ -33,6 +34,7 @@ use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
 use clap::Args;
 use command::{CommandOptions, CommandSpec};
+use formula::FormulaOptions;
 use outputs::Seen;
 pub use resume::resume;
 use resume::state_refused;
@@ -65,6 +67,7 @@ Examples:
   cbo minimize sphere --dim 5 --constraint 'sum>=1'         # any function under a constraint
   cbo minimize eggholder --particles 1000 --steps 500 --json
   cbo minimize rastrigin --dim 4 --sigma 0.32 --dt 0.01 --time 4 --particles 20000 --certify
+  cbo minimize --formula 'sum(x^2 + 2.5*(1 - cos(2*pi*x)))' --dim 20 --bounds -5,5
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --workers 4 --timeout 600 --out run
   cbo minimize rastrigin --dim 16 --particles 320000 --device cuda   # on an NVIDIA GPU
   cbo minimize --config run.toml --seed 7 --out result      # a file, one setting of it replaced
@@ -76,13 +79,16 @@ A file for --config has the same keys as the flags:
   alpha = \"ess:0.1\"
   max-evaluations = 1_000_000";
 
-/// Minimises a benchmark function, or a program, by a swarm of particles.
+/// Minimises a benchmark function, a formula or a program, by a swarm of particles.
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct MinimizeArgs {
     /// What is minimised, and how.
     #[command(flatten)]
     pub run: RunOptions,
+    /// A formula instead of a function.
+    #[command(flatten)]
+    pub formula: FormulaOptions,
     /// A program instead of a function.
     #[command(flatten)]
     pub program: CommandOptions,
@@ -229,6 +235,7 @@ fn go_in<T: Scalar>(
 ) -> Result<(), CliError>
 where
     Problem: Objective<T>,
+    Formula: Objective<T>,
 {
     let (options, config, dim) = (&args.run, task.config(), task.dim());
     // The first checkpoint, before anything is evaluated, says what the run is; it has no state yet.
@@ -344,6 +351,7 @@ fn target(
 ) -> Result<Target, CliError> {
     match &task.subject {
         Subject::Function(_, problem) => Ok(Target::of_function(problem, &task.constraints)),
+        Subject::Formula(formula) => Ok(Target::of_formula(formula, &task.constraints)),
         Subject::Command(spec) => {
             let store = folder.map(|folder| open(folder, spec)).transpose()?;
             let mut evaluations =

@@ -33,11 +33,15 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
     if let Some(path) = &args.sample.samples {
         uses.output("samples", path)?;
     }
-    let is_program = matches!(task.subject, Subject::Command(_));
+    let unknown = match task.subject {
+        Subject::Function(..) => None,
+        Subject::Formula(_) => Some("a formula"),
+        Subject::Command(_) => Some("a program"),
+    };
     if let Some(folder) = &args.animate {
         let (dim, folder) = (task.dim(), folder.display());
-        if dim > 2 || is_program {
-            let what = if is_program { "not a program".into() } else { format!("not dim = {dim}") };
+        if dim > 2 || unknown.is_some() {
+            let what = unknown.map_or_else(|| format!("not dim = {dim}"), |what| format!("not {what}"));
             let remedy = format!("only 1-D and 2-D functions can be animated, {what}; use --plot");
             return Err(origins.blame("animate", &format!("animate = {folder}: {remedy}")));
         }
@@ -51,8 +55,9 @@ pub fn check(args: &MinimizeArgs, task: &Task, origins: &Origins) -> Result<(), 
             let remedy = "the paper says nothing about constraints; leave one of them out";
             Err(origins.blame("certify", &format!("certify = true: {remedy}")))
         }
-        (Some(_), _) if is_program => {
-            let remedy = "a certificate needs a known minimiser, which a program does not have; leave it out";
+        (Some(_), _) if unknown.is_some() => {
+            let what = unknown.unwrap_or_default();
+            let remedy = format!("a certificate needs a known minimiser, which {what} does not have; leave it out");
             Err(origins.blame("certify", &format!("certify = true: {remedy}")))
         }
         (Some(folder), None) => certify::files(folder).iter().try_for_each(|file| uses.output("certify", file)),

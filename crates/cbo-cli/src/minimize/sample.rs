@@ -9,7 +9,7 @@ use crate::numbers::{Number, grouped, numbers, point, short};
 use crate::text;
 use crate::values;
 use cbo::{DEFAULT_DRAWS, Method, Objective, Proposal, RunReport, Sample, Sampling, Scalar, SolveError};
-use cbo_problems::Problem;
+use cbo_problems::{Formula, Problem};
 use clap::Args;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,7 @@ pub fn draw<T: Scalar>(
 ) -> Result<Sample<T>, SolveError>
 where
     Problem: Objective<T>,
+    Formula: Objective<T>,
 {
     Proposal::new(&task.plan, report, args.sample.count())?.sample(target)
 }

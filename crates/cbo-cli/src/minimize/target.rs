@@ -1,9 +1,9 @@
-//! What is minimised, ready to be evaluated: a benchmark function or a program, perhaps under constraints.
+//! What is minimised, ready to be evaluated: a benchmark function, a formula or a program, perhaps under constraints.
 
 use super::command::CommandSpec;
 use crate::text;
 use cbo::{Answers, Constrained, EnergyTrace, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
-use cbo_problems::{Constraint, Problem};
+use cbo_problems::{Constraint, Formula, Problem};
 use cbo_runs::evaluations::Evaluations;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub struct Target {
 
 enum Kind {
     Function(Arc<Problem>),
+    Formula(Formula),
     Program(Box<Evaluations>),
 }
 
@@ -23,6 +24,11 @@ impl Target {
     /// A benchmark function, under these constraints besides its own.
     pub fn of_function(problem: &Arc<Problem>, constraints: &[Constraint]) -> Self {
         Self::new(Kind::Function(Arc::clone(problem)), problem.description(), constraints)
+    }
+
+    /// A formula, under these constraints.
+    pub fn of_formula(formula: &Formula, constraints: &[Constraint]) -> Self {
+        Self::new(Kind::Formula(formula.clone()), formula.text(), constraints)
     }
 
     /// The program of `spec`, evaluated by `evaluations`, under these constraints.
@@ -38,7 +44,7 @@ impl Target {
     pub fn function(&self) -> Option<&Problem> {
         match &self.kind {
             Kind::Function(problem) => Some(problem),
-            Kind::Program(_) => None,
+            Kind::Formula(_) | Kind::Program(_) => None,
         }
     }
 
@@ -50,7 +56,7 @@ impl Target {
     /// The program, if it is one.
     pub fn evaluations(&self) -> Option<&Evaluations> {
         match &self.kind {
-            Kind::Function(_) => None,
+            Kind::Function(_) | Kind::Formula(_) => None,
             Kind::Program(evaluations) => Some(evaluations),
         }
     }
@@ -71,6 +77,7 @@ impl Target {
     pub fn objective<T: Scalar>(&self) -> Constrained<'_, T, &Self>
     where
         Problem: Objective<T>,
+        Formula: Objective<T>,
     {
         self.constraints.iter().fold(Constrained::new(self), |objective, constraint| constraint.put_on(objective))
     }
@@ -94,10 +101,12 @@ pub fn keeps_minimum(problem: &Problem, constraints: &[Constraint]) -> bool {
 impl<T: Scalar> Objective<T> for Target
 where
     Problem: Objective<T>,
+    Formula: Objective<T>,
 {
     fn dim(&self) -> usize {
         match &self.kind {
             Kind::Function(problem) => problem.dim(),
+            Kind::Formula(formula) => formula.dim(),
             Kind::Program(evaluations) => Objective::<T>::dim(&**evaluations),
         }
     }
@@ -105,6 +114,7 @@ where
     fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
         match &self.kind {
             Kind::Function(problem) => problem.energies(at, rows, out),
+            Kind::Formula(formula) => formula.energies(at, rows, out),
             Kind::Program(evaluations) => evaluations.energies(at, rows, out),
         }
     }
@@ -122,6 +132,7 @@ where
     ) -> Result<(), EvalError> {
         match &self.kind {
             Kind::Function(problem) => problem.energies_and_constraints(at, rows, energies, constraints),
+            Kind::Formula(formula) => formula.energies(at, rows, energies),
             Kind::Program(evaluations) => evaluations.energies(at, rows, energies),
         }
     }
@@ -129,17 +140,23 @@ where
     fn energies_one_by_one(&self, at: StepContext, rows: Rows<'_, T>, answers: &Answers<T>) -> Result<(), EvalError> {
         match &self.kind {
             Kind::Function(problem) => problem.energies_one_by_one(at, rows, answers),
+            Kind::Formula(formula) => formula.energies_one_by_one(at, rows, answers),
             Kind::Program(evaluations) => evaluations.energies_one_by_one(at, rows, answers),
         }
     }
 
     fn trace(&self) -> Option<EnergyTrace> {
-        self.function().and_then(|problem| Objective::<T>::trace(problem))
+        match &self.kind {
+            Kind::Function(problem) => Objective::<T>::trace(&**problem),
+            Kind::Formula(formula) => Objective::<T>::trace(formula),
+            Kind::Program(_) => None,
+        }
     }
 
     fn grouping(&self) -> Grouping {
         match &self.kind {
             Kind::Function(problem) => Objective::<T>::grouping(&**problem),
+            Kind::Formula(formula) => Objective::<T>::grouping(formula),
             Kind::Program(evaluations) => Objective::<T>::grouping(&**evaluations),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::MinimizeArgs;
 use super::command::{self, CommandSpec};
+use super::formula;
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::options::RunOptions;
@@ -10,7 +11,7 @@ use crate::stability;
 use crate::values::Precision;
 use crate::{settings, text};
 use cbo::{CboConfig, InitialLaw, Method, Plan};
-use cbo_problems::{Constraint, Problem};
+use cbo_problems::{Constraint, Formula, Problem};
 use cbo_runs::folder::POINTS as POINTS_FILE;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,8 @@ pub struct Difference {
 pub enum Subject {
     /// A benchmark function.
     Function(ProblemSpec, Arc<Problem>),
+    /// A formula.
+    Formula(Formula),
     /// A program.
     Command(CommandSpec),
 }
@@ -70,20 +73,30 @@ pub struct Task {
 impl Task {
     /// What the flags ask for.
     pub fn new(args: &MinimizeArgs, origins: &Origins) -> Result<Self, CliError> {
+        if let (Some(command), Some(_)) = (&args.program.command, &args.formula.formula) {
+            let message = format!("command = {command}: a formula is also given; leave one of them out");
+            return Err(origins.blame("command", &message));
+        }
         if let Some(command) = &args.program.command {
             return command::task(&args.run, &args.program, command, origins);
         }
         if let Some(flag) = command::given(&args.program) {
             return Err(origins.blame(flag, &format!("{flag}: this belongs to a program; give one with --command")));
         }
+        if let Some(text) = &args.formula.formula {
+            return formula::task(&args.run, &args.formula, text, origins);
+        }
+        if !args.formula.constant.is_empty() {
+            return Err(origins.blame("constant", "constant: this belongs to a formula; give one with --formula"));
+        }
         let Setup { problem, built, plan, precision, constraints, .. } = Setup::new(&args.run, origins)?;
         Ok(Self { subject: Subject::Function(problem, built), plan, precision, constraints })
     }
 
-    /// The task of a run on a program.
-    pub fn of_command(spec: CommandSpec, plan: Plan, options: &RunOptions) -> Self {
+    /// The task of a run on something other than a benchmark function.
+    pub fn of_subject(subject: Subject, plan: Plan, options: &RunOptions) -> Self {
         let (precision, constraints) = (options.precision.unwrap_or_default(), options.constraints());
-        Self { subject: Subject::Command(spec), plan, precision, constraints }
+        Self { subject, plan, precision, constraints }
     }
 
     /// How.
@@ -100,6 +113,7 @@ impl Task {
     pub fn entries(&self) -> Vec<(&'static str, String)> {
         let mut entries = match &self.subject {
             Subject::Function(spec, _) => settings::of_problem(spec),
+            Subject::Formula(formula) => formula::entries(formula),
             Subject::Command(spec) => spec.entries(),
         };
         if !self.constraints.is_empty() {
@@ -114,7 +128,7 @@ impl Task {
     pub fn is_constrained(&self) -> bool {
         let own = match &self.subject {
             Subject::Function(_, problem) => !problem.constraint_texts().is_empty(),
-            Subject::Command(_) => false,
+            Subject::Formula(_) | Subject::Command(_) => false,
         };
         own || !self.constraints.is_empty()
     }

@@ -122,7 +122,7 @@ pub(crate) fn plain(name: &str) -> String {
 }
 
 /// The least number of letters to insert, delete or replace that turns `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut previous: Vec<usize> = (0..=b.len()).collect();
     for (i, letter) in a.chars().enumerate() {

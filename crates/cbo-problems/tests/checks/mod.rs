@@ -1,11 +1,12 @@
-//! What must hold for any bytes that are read as a file of images, as a network or as a model. The short fuzzing in
+//! What must hold for any bytes that are read as a file of images, as a network, as a model or as a formula. The short fuzzing in
 //! `fuzz.rs` and the long one in `fuzz/` check the same.
 
+use cbo_problems::Formula;
 use cbo_problems::mnist::idx::{File, Kind, MOST};
 use cbo_problems::mnist::{CLASSES, Labelled, PIXELS};
 use cbo_problems::nn::{Model, Network, NetworkError, Shape};
 
-/// What `checks::idx`, `checks::network` and `checks::model` are; true if the bytes were accepted.
+/// What `checks::idx`, `checks::network`, `checks::model` and `checks::formula` are; true if the bytes were accepted.
 #[allow(dead_code)]
 pub type Check = fn(&[u8]) -> bool;
 
@@ -103,4 +104,40 @@ pub fn model(bytes: &[u8]) -> bool {
             true
         }
     }
+}
+
+/// What parses prints, and the print parses to the same; it has values in every dimension in which it is accepted, and they are the same for
+/// one point and on lanes up to what the functions of the standard library differ by.
+#[allow(dead_code)]
+pub fn formula(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let mut accepted = false;
+    for dim in [1, 2, 5, 9] {
+        let formula = match Formula::new(&text, dim) {
+            Ok(formula) => formula,
+            Err(error) => {
+                let length = text.chars().count();
+                assert!(error.column.is_none_or(|column| (1..=length + 1).contains(&column)), "{error}");
+                refused(&error);
+                continue;
+            }
+        };
+        let printed = formula.to_string();
+        // Parentheses may be more than there were only in number, never in depth.
+        let again = Formula::new(&printed, dim).unwrap_or_else(|error| panic!("{printed}: {error}"));
+        assert_eq!(again, formula, "{printed}");
+        assert_eq!(again.to_string(), printed);
+        accepted = true;
+        // Most texts take little; what takes long would only make fuzzing slow.
+        if formula.operations() > 100_000 {
+            continue;
+        }
+        let x: Vec<f64> = (0..dim).map(|k| 0.75 * k as f64 - 1.25).collect();
+        let (_, mut slopes) = (formula.value(&x), vec![0.0; dim]);
+        formula.gradient(&x, &mut slopes);
+        assert!(slopes.iter().all(|slope| slope.is_finite()));
+        let mut energy = [f64::NAN];
+        formula.energies_on(cbo::simd::current(), cbo::Rows::new(&x, dim), &mut energy);
+    }
+    accepted
 }
