@@ -1,7 +1,7 @@
 //! The phase transition: success over the strength of the noise and the number of particles.
 //!
-//! Little noise and few particles fail; from a certain number of particles on, a band of sigma succeeds in nearly every run, and beyond it
-//! the swarm no longer contracts. See Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
+//! Few particles fail; from a certain number of particles on, which is the smaller the stronger the noise, nearly every run succeeds. See
+//! Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
 //! (doi:10.1017/S0956792523000293).
 
 use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
