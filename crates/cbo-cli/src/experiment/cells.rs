@@ -15,10 +15,10 @@ const MOST_PARTICLES: f64 = 1e6;
 #[derive(Args, Debug)]
 pub struct CellArgs {
     /// phase: values of sigma^2, evenly spread, as FROM:TO:COUNT; default as in the paper
-    #[arg(long, value_name = "RANGE", value_parser = range)]
+    #[arg(long, value_name = "RANGE", value_parser = range, allow_hyphen_values = true)]
     sigma_squared: Option<Range>,
     /// phase: numbers of particles, in the same way
-    #[arg(long, value_name = "RANGE", value_parser = range)]
+    #[arg(long, value_name = "RANGE", value_parser = range, allow_hyphen_values = true)]
     particles: Option<Range>,
     /// phase: runs in each cell
     #[arg(long, value_name = "COUNT", value_parser = values::count)]
