@@ -1,6 +1,7 @@
 //! `cbo experiment`: experiments of the method's authors, each as SVG, PNG, CSV and a JSON of its numbers.
 
 mod canyon;
+mod cells;
 mod landscape;
 mod maps;
 mod sensing;
@@ -17,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   cbo experiment phase --out experiments --quick      # a first look, in seconds
   cbo experiment phase --out experiments              # full size: 800 000 runs
+  cbo experiment phase --out experiments --sigma-squared 4:28:5 --particles 40:160:2 --runs 100   # ten cells of it
   cbo experiment canyon --out experiments --json
 
 Each writes NAME.svg, NAME.png, NAME.csv and NAME.json; files of these names are replaced, nothing else in the folder is touched.";
@@ -34,6 +36,8 @@ pub struct ExperimentArgs {
     /// Fewer settings and runs, for a first look
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    cells: cells::CellArgs,
     /// Seed of the first run of each setting
     #[arg(long, value_name = "SEED", default_value = "0", value_parser = values::count)]
     seed: u64,
@@ -78,6 +82,7 @@ impl Choice {
 /// Runs the command.
 pub fn run(args: &ExperimentArgs) -> Result<(), CliError> {
     interrupt::listen();
+    args.cells.check(args.experiment == Choice::Phase)?;
     files::check_folder(&args.out, "a folder of experiments", |_| true)?;
     sheet::check(&args.out, args.experiment.name())?;
     let count = result::threads(args.threads);
@@ -107,7 +112,7 @@ fn measured(args: &ExperimentArgs) -> Result<Sheet, CliError> {
     };
     let session = Session { quick: args.quick, seed: args.seed, watch: &watch };
     let sheet = match args.experiment {
-        Choice::Phase => maps::phase(&session, start),
+        Choice::Phase => maps::phase(&session, &args.cells, start),
         Choice::Truncation => maps::truncation(&session, start),
         Choice::Sensing => sensing::sheet(&session, start),
         Choice::Landscape => landscape::sheet(&session, start),

@@ -81,7 +81,7 @@ fn a_note_says_that_the_subset_is_used() {
     assert!(stderr(&output).contains("built-in subset of 1000 + 500 digits"), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.starts_with("shallow: 7 850 parameters, trained on mnist, 1000 + 500 images"), "{text}");
-    assert!(text.contains("after 1 epochs: loss ") && text.contains("test accuracy "), "{text}");
+    assert!(text.contains("after 1 epoch: loss ") && text.contains("test accuracy "), "{text}");
 }
 
 #[test]

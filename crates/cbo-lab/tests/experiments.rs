@@ -18,7 +18,7 @@ fn more_particles_succeed_more_often() {
     let of = |sigma_squared: f64, particles: f64| {
         rate(20, |seed| {
             let config = parameters.config(sigma_squared, particles, seed);
-            parameters.succeeds(&problem, &config).expect("a run")
+            parameters.succeeds::<f64>(&problem, &config).expect("a run")
         })
     };
     let (few, many) = (of(8.0, 6.0), of(8.0, 150.0));

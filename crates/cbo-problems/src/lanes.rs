@@ -9,6 +9,9 @@ use cbo::{Rows, Scalar};
 /// Up to this many coordinates are held on the stack.
 pub(crate) const STACK_DIM: usize = 32;
 
+/// Up to this many in less room, which takes less time to clear: small swarms notice.
+const SMALL_DIM: usize = 16;
+
 /// Up to this many constraints are, too.
 const STACK_CONSTRAINTS: usize = 16;
 
@@ -121,12 +124,15 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         let Batch { rows, out, constraints, bounds, .. } = self.batch;
         let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
-        let mut stack = [V::constant(0.0); STACK_DIM];
-        let mut heap = Vec::new();
-        let x = if padded <= STACK_DIM {
+        let (mut small, mut stack, mut heap): ([V; SMALL_DIM], [V; STACK_DIM], Vec<V>);
+        let x = if padded <= SMALL_DIM {
+            small = [V::constant(0.0); SMALL_DIM];
+            &mut small[..padded]
+        } else if padded <= STACK_DIM {
+            stack = [V::constant(0.0); STACK_DIM];
             &mut stack[..padded]
         } else {
-            heap.resize(padded, V::constant(0.0));
+            heap = vec![V::constant(0.0); padded];
             &mut heap[..]
         };
         let mut g = [V::constant(0.0); STACK_CONSTRAINTS];

@@ -95,7 +95,13 @@ impl<T: Scalar> Ledger<T> {
     }
 
     /// Why the run ends with this step, if it does. `spent` if the coming step has no evaluations left.
-    pub fn stop(&self, plan: &Plan, spent: bool, seconds: f64, narrow: impl Fn(f64) -> bool) -> Option<StopReason> {
+    pub fn stop(
+        &self,
+        plan: &Plan,
+        spent: bool,
+        seconds: impl Fn() -> f64,
+        narrow: impl Fn(f64) -> bool,
+    ) -> Option<StopReason> {
         let config = plan.config();
         let reasons = [
             (config.target.is_some_and(|target| self.reaches(target)), StopReason::Target),
@@ -103,7 +109,7 @@ impl<T: Scalar> Ledger<T> {
             (spent, StopReason::Evaluations),
             (config.stagnation.is_some_and(|steps| self.step - self.improved >= steps), StopReason::Stagnation),
             (self.done_below.is_some_and(narrow), StopReason::Diameter),
-            (config.max_seconds.is_some_and(|max| seconds >= max), StopReason::Seconds),
+            (config.max_seconds.is_some_and(|max| seconds() >= max), StopReason::Seconds),
         ];
         reasons.into_iter().find_map(|(holds, reason)| holds.then_some(reason))
     }

@@ -8,6 +8,7 @@ use crate::numbers::grouped;
 use crate::objective::EvalError;
 use crate::run::Process;
 use crate::simd::Scalar;
+use std::cell::OnceCell;
 
 /// A point and its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +32,13 @@ impl<T> Evaluated<T> {
 #[derive(Debug)]
 pub struct StepReport<'a, T> {
     run: &'a dyn Process<T>,
-    seconds: f64,
+    /// Once somebody asks: reading the clock takes as long as moving a few particles.
+    seconds: OnceCell<f64>,
 }
 
 impl<'a, T: Scalar> StepReport<'a, T> {
-    pub(crate) fn new(run: &'a dyn Process<T>, seconds: f64) -> Self {
-        Self { run, seconds }
+    pub(crate) fn new(run: &'a dyn Process<T>) -> Self {
+        Self { run, seconds: OnceCell::new() }
     }
 
     /// The step, from 0; for [`auto`](crate::Method::Auto) the round of evaluations.
@@ -133,7 +135,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
 
     /// Seconds since the start.
     pub fn seconds(&self) -> f64 {
-        self.seconds
+        *self.seconds.get_or_init(|| self.run.seconds())
     }
 
     /// The run so far, as if it had ended for this reason. The value of the consensus point is NaN, because it was not evaluated, and the
@@ -144,7 +146,7 @@ impl<'a, T: Scalar> StepReport<'a, T> {
 
     /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit for bit.
     pub fn state(&self) -> Vec<u8> {
-        self.run.save(!self.run.is_midway(), self.seconds)
+        self.run.save(!self.run.is_midway(), self.seconds())
     }
 }
 

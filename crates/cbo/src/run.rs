@@ -102,10 +102,10 @@ pub(crate) struct Run<T> {
     agreed: Agreed,
     /// The constraints of the particles, if there are any.
     constraints: Option<Constraints<T>>,
-    /// The move that was decided and is not yet made.
-    pending: Option<Move>,
+    /// The move that was decided and is not yet made. It stays in one place, from step to step.
+    pending: Option<Box<Move>>,
     /// The move that was made last.
-    made: Option<Move>,
+    made: Option<Box<Move>>,
     /// The round of evaluations that is asked for next.
     round: usize,
     /// What is known of it, if it is left half evaluated.
@@ -174,7 +174,7 @@ impl<T: Scalar> Run<T> {
             return self.evaluate_constrained(objective);
         }
         let (step, pending) = (self.ledger.step, self.pending.take());
-        let outcome = self.backend.advance_and_evaluate(pending.as_ref(), step, self.weighing(), objective);
+        let outcome = self.backend.advance_and_evaluate(pending.as_deref(), step, self.weighing(), objective);
         self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
         self.made = pending.or(self.made.take());
         self.ledger.evaluations += self.evaluations_of(step) - self.differences();
@@ -477,7 +477,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             return Err(SolveError::NoFiniteEnergy { step: at.step, evaluated, failed, infeasible });
         }
         let Agreed { consensus, velocity, .. } = &mut self.agreed;
-        config.method.agree(&self.plan, at.step, self.made.as_ref(), consensus, velocity);
+        config.method.agree(&self.plan, at.step, self.made.as_deref(), consensus, velocity);
         if let Some(point) = &config.freeze {
             self.agreed.consensus.copy_from_slice(point);
         }
@@ -486,11 +486,11 @@ impl<T: Scalar> Process<T> for Run<T> {
         Ok(())
     }
 
-    fn stop(&self, seconds: f64) -> Option<StopReason> {
+    fn stop(&self) -> Option<StopReason> {
         // The consensus point at the end takes one evaluation more.
         let next = self.ledger.evaluations + self.evaluations_of(self.ledger.step + 1) + 1;
         let spent = self.plan.config().max_evaluations.is_some_and(|max| next > max);
-        self.ledger.stop(&self.plan, spent, seconds, |limit| self.backend.is_narrower_than(limit))
+        self.ledger.stop(&self.plan, spent, || self.seconds(), |limit| self.backend.is_narrower_than(limit))
     }
 
     fn is_over(&self) -> bool {
@@ -502,7 +502,8 @@ impl<T: Scalar> Process<T> for Run<T> {
         let Agreed { consensus, sigma, kicked, .. } = &self.agreed;
         let from = Decision { step: self.ledger.step, consensus, sigma: *sigma, kicked: *kicked };
         let config = self.plan.config();
-        let mut decided = config.method.decide(config, from, self.made.take().unwrap_or_default());
+        let mut decided = self.made.take().unwrap_or_default();
+        config.method.decide(config, from, &mut decided);
         self.backend.prepare(&mut decided, self.agreed.alpha);
         self.pending = Some(decided);
         self.ledger.step += 1;

@@ -111,7 +111,7 @@ fn follow<T: Scalar>(
     match steps(&mut run, objective, observer) {
         Ok(reason) => run.end(objective, reason), // E(v_a), and the report
         Err(error) => {
-            observer.failed(&StepReport::new(&run, run.seconds()), &error);
+            observer.failed(&StepReport::new(&run), &error);
             Err(error)
         }
     }

@@ -1,9 +1,11 @@
 //! The experiments that are maps of success rates.
 
+use super::cells::CellArgs;
 use crate::error::CliError;
 use crate::numbers::{grouped, json, short};
 use crate::plot::experiments::{self, Map};
 use crate::sheet::{Sheet, Table, pictures};
+use crate::values::Precision;
 use cbo_lab::experiments::{Grid, Session, phase, truncation};
 use serde::Serialize;
 use std::time::Instant;
@@ -18,9 +20,12 @@ struct Report<'a, P> {
 }
 
 /// The phase transition.
-pub fn phase(session: &Session<'_>, start: Instant) -> Result<Sheet, CliError> {
+pub fn phase(session: &Session<'_>, cells: &CellArgs, start: Instant) -> Result<Sheet, CliError> {
     let parameters = phase::load()?.parameters;
-    let grid = phase::run(session)?;
+    let grid = match cells.precision() {
+        Precision::F32 => phase::run::<f32>(session, cells.wanted())?,
+        Precision::F64 => phase::run::<f64>(session, cells.wanted())?,
+    };
     let seconds = start.elapsed().as_secs_f64();
     let map = Map { title: "Success of consensus-based optimization", x: "sigma^2", y: "particles N", decades: false };
     let (svg, png) = pictures(|format| experiments::map(&grid, &map, format))?;

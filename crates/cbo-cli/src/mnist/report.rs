@@ -179,6 +179,11 @@ impl<'a> Report<'a> {
         json(&object)
     }
 
+    /// How long was trained, in words.
+    fn length(&self) -> String {
+        format!("{} {}", short(self.epochs()), if self.epochs() == 1.0 { "epoch" } else { "epochs" })
+    }
+
     /// A few lines for people.
     pub fn text(&self, folder: Option<&Path>) -> String {
         let (trained, last) = (self.trained, self.trained.last());
@@ -187,12 +192,12 @@ impl<'a> Report<'a> {
         let ended = if trained.interrupted { ", ended early" } else { "" };
         let mut lines = format!(
             "{}: {} parameters, trained on {}\n\
-             after {} epochs{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
+             after {}{ended}: loss {}, training accuracy {}, test accuracy {} (highest {} after {})\n\
              {} in all, {:.1} s per epoch, {} image evaluations, {} a second\n",
             self.network,
             grouped(self.settings.network.parameters() as u64),
             one_line(&self.data),
-            short(self.epochs()),
+            self.length(),
             short(last.loss),
             percent(last.train_accuracy),
             percent(last.test_accuracy),
@@ -242,9 +247,9 @@ impl<'a> Report<'a> {
             points: &points,
         }];
         let title = format!(
-            "{} after {} epochs: {:.2} % of {} test images",
+            "{} after {}: {:.2} % of {} test images",
             self.network,
-            short(self.epochs()),
+            self.length(),
             100.0 * trained.last().test_accuracy,
             grouped(self.images.test.count() as u64)
         );

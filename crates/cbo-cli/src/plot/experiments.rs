@@ -26,10 +26,10 @@ pub struct Map {
     pub decades: bool,
 }
 
-/// Where the cells of an axis begin and end: half a cell beyond the first and the last value.
+/// Where the cells of an axis begin and end: half a cell beyond the first and the last value. A cell that is alone has width 1.
 fn ends(values: &[f64]) -> (f64, f64) {
     let (first, last) = (values[0], values[values.len() - 1]);
-    let half = 0.5 * (last - first) / (values.len() - 1).max(1) as f64;
+    let half = if values.len() == 1 { 0.5 } else { 0.5 * (last - first) / (values.len() - 1) as f64 };
     (first - half, last + half)
 }
 

@@ -11,7 +11,7 @@ pub mod truncation;
 
 use crate::figures::FigureError;
 use crate::success::Rate;
-use cbo::{CboConfig, Coordinates, InitialLaw, SolveError, solve};
+use cbo::{CboConfig, Coordinates, InitialLaw, Objective, Scalar, SolveError, solve};
 use cbo_problems::Problem;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -91,24 +91,21 @@ impl Grid {
         run: impl Fn(f64, f64, u64) -> Result<bool, SolveError> + Sync,
     ) -> Result<Self, FigureError> {
         let (columns, cells) = (x.values.len(), x.values.len() * y.values.len());
+        let all = cells as u64 * runs;
         let done = AtomicU64::new(0);
-        let cell = |place: usize| {
-            let (x, y) = (x.values[place % columns], y.values[place / columns]);
-            let mut successes = 0;
-            for number in 0..runs {
-                let part = done.fetch_add(1, Ordering::Relaxed) as f64 / (cells as u64 * runs) as f64;
-                if !(session.watch)(part) {
-                    return Err(FigureError::Interrupted);
-                }
-                successes += u64::from(run(x, y, session.seed.wrapping_add(number))?);
+        let successes: Vec<AtomicU64> = (0..cells).map(|_| AtomicU64::new(0)).collect();
+        (0..all).into_par_iter().try_for_each(|k| {
+            if !(session.watch)(done.fetch_add(1, Ordering::Relaxed) as f64 / all as f64) {
+                return Err(FigureError::Interrupted);
             }
-            Ok(successes)
-        };
-        // The last rows are often the longest runs: they begin first.
-        let mut successes =
-            (0..cells).into_par_iter().with_max_len(1).map(|k| cell(cells - 1 - k)).collect::<Result<Vec<_>, _>>()?;
-        successes.reverse();
-        Ok(Self { x, y, runs, successes })
+            // The last rows are often the longest runs: they begin first.
+            let (place, number) = (cells - 1 - (k / runs) as usize, k % runs);
+            let (x, y) = (x.values[place % columns], y.values[place / columns]);
+            let success = run(x, y, session.seed.wrapping_add(number))?;
+            successes[place].fetch_add(u64::from(success), Ordering::Relaxed);
+            Ok(())
+        })?;
+        Ok(Self { x, y, runs, successes: successes.into_iter().map(AtomicU64::into_inner).collect() })
     }
 
     /// The rate of a cell.
@@ -136,9 +133,15 @@ impl Grid {
 
 /// Whether the consensus point of a run ends nearer than `tolerance` to a minimiser, in the maximum norm: the authors' criterion. A run
 /// whose particles all went astray has failed.
-fn finds(config: &CboConfig, problem: &Problem, tolerance: f64) -> Result<bool, SolveError> {
-    match solve::<f64>(config, problem, &mut ()) {
-        Ok(report) => Ok(problem.distance_to_minimiser(&report.consensus().x) < tolerance),
+fn finds<T: Scalar>(config: &CboConfig, problem: &Problem, tolerance: f64) -> Result<bool, SolveError>
+where
+    Problem: Objective<T>,
+{
+    match solve::<T>(config, problem, &mut ()) {
+        Ok(report) => {
+            let consensus: Vec<f64> = report.consensus().x.iter().map(|x| x.to_f64()).collect();
+            Ok(problem.distance_to_minimiser(&consensus) < tolerance)
+        }
         Err(SolveError::NoFiniteEnergy { .. }) => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,12 +1,12 @@
 //! The phase transition: success over the strength of the noise and the number of particles.
 //!
-//! Little noise and few particles fail; from a certain number of particles on, a band of sigma succeeds in nearly every run, and beyond it
-//! the swarm no longer contracts. See Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
+//! Few particles fail; from a certain number of particles on, which is the smaller the stronger the noise, nearly every run succeeds. See
+//! Riedl, *Leveraging memory effects and gradient information in consensus-based optimization*
 //! (doi:10.1017/S0956792523000293).
 
 use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
-use cbo::{Alpha, CboConfig, Sigma, SolveError};
+use cbo::{Alpha, CboConfig, Objective, Scalar, Sigma, SolveError};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,17 @@ pub struct Size {
     pub runs: u64,
 }
 
+/// What is asked for instead of the size of the experiment; where nothing is, that stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// sigma^2.
+    pub sigma_squared: Option<Range>,
+    /// Numbers of particles, rounded to whole ones.
+    pub particles: Option<Range>,
+    /// Runs in each cell.
+    pub runs: Option<u64>,
+}
+
 /// The experiment as its authors have it.
 pub fn load() -> Result<Experiment<Parameters, Size>, FigureError> {
     experiment("phase", include_str!("../../experiments/phase.toml"))
@@ -62,21 +73,29 @@ impl Parameters {
     }
 
     /// Whether one run succeeds.
-    pub fn succeeds(&self, problem: &Problem, config: &CboConfig) -> Result<bool, SolveError> {
-        finds(config, problem, self.tolerance)
+    pub fn succeeds<T: Scalar>(&self, problem: &Problem, config: &CboConfig) -> Result<bool, SolveError>
+    where
+        Problem: Objective<T>,
+    {
+        finds::<T>(config, problem, self.tolerance)
     }
 }
 
-/// Runs the experiment.
-pub fn run(session: &Session<'_>) -> Result<Grid, FigureError> {
+/// Runs the experiment in the precision T.
+pub fn run<T: Scalar>(session: &Session<'_>, wanted: Wanted) -> Result<Grid, FigureError>
+where
+    Problem: Objective<T>,
+{
     let Experiment { parameters, full, quick } = load()?;
-    let Size { sigma_squared, particles, runs } = if session.quick { quick } else { full };
+    let size = if session.quick { quick } else { full };
+    let (sigma_squared, particles) =
+        (wanted.sigma_squared.unwrap_or(size.sigma_squared), wanted.particles.unwrap_or(size.particles));
     let problem = Problem::named(&parameters.function, parameters.dim)?;
     let axes = (
         Axis { name: "sigma_squared", values: sigma_squared.values() },
-        Axis { name: "particles", values: particles.values() },
+        Axis { name: "particles", values: particles.values().into_iter().map(f64::round).collect() },
     );
-    Grid::measure(axes, runs, session, |sigma_squared, particles, seed| {
-        parameters.succeeds(&problem, &parameters.config(sigma_squared, particles, seed))
+    Grid::measure(axes, wanted.runs.unwrap_or(size.runs), session, |sigma_squared, particles, seed| {
+        parameters.succeeds::<T>(&problem, &parameters.config(sigma_squared, particles, seed))
     })
 }

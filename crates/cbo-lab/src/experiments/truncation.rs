@@ -74,6 +74,6 @@ pub fn run(session: &Session<'_>) -> Result<Grid, FigureError> {
     let lengths = log2_length.values().into_iter().map(f64::exp2).chain([f64::INFINITY]);
     let axes = (Axis { name: "sigma", values: sigma.values() }, Axis { name: "truncation", values: lengths.collect() });
     Grid::measure(axes, runs, session, |sigma, length, seed| {
-        finds(&parameters.config(sigma, length, seed), &problem, parameters.tolerance)
+        finds::<f64>(&parameters.config(sigma, length, seed), &problem, parameters.tolerance)
     })
 }

@@ -75,7 +75,7 @@ fn follow<T: Scalar>(
     match to_its_end(&mut run, objective, observer) {
         Ok(reason) => run.end(reason),
         Err(error) => {
-            observer.failed(&StepReport::new(&run, run.seconds()), &error);
+            observer.failed(&StepReport::new(&run), &error);
             Err(error)
         }
     }
@@ -327,9 +327,9 @@ impl<T: Scalar> Process<T> for Run<T> {
         }
     }
 
-    fn stop(&self, seconds: f64) -> Option<StopReason> {
+    fn stop(&self) -> Option<StopReason> {
         let over = self.solver.ask().is_empty();
-        match self.ledger.stop(&self.plan, over, seconds, |_| false) {
+        match self.ledger.stop(&self.plan, over, || self.seconds(), |_| false) {
             Some(StopReason::Evaluations) if self.solver.is_done() => Some(StopReason::Converged),
             reason => reason,
         }

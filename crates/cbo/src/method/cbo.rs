@@ -12,27 +12,21 @@ use crate::backend::{Scratch, TILE, fill, isotropic, settle, tile_rows, update};
 use crate::config::CboConfig;
 use crate::simd::{Kernel, Scalar, Vector};
 
-/// The move towards the consensus point.
-pub(super) fn decide(config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
-    let keep = 1.0 - config.lambda * config.dt;
+/// Writes the move towards the consensus point.
+pub(super) fn decide(config: &CboConfig, at: Decision<'_>, decided: &mut Move) {
     let amplitude = at.sigma * config.dt.sqrt();
-    let mut centre = old.centre;
+    let Move { step, centre, keep, noise, kick, pull, slope, factor: _ } = decided;
+    *step = at.step;
     centre.clear();
     centre.extend_from_slice(at.consensus);
-    Move {
-        step: at.step,
-        centre,
-        keep,
-        noise: match config.scheme {
-            // Noise that is truncated looks at the distance itself.
-            Scheme::DriftFirst if config.truncation().is_none() => amplitude * keep,
-            _ => amplitude,
-        },
-        kick: at.kicked.then_some(amplitude),
-        pull: None,
-        slope: None,
-        factor: old.factor,
-    }
+    *keep = 1.0 - config.lambda * config.dt;
+    *noise = match config.scheme {
+        // Noise that is truncated looks at the distance itself.
+        Scheme::DriftFirst if config.truncation().is_none() => amplitude * *keep,
+        _ => amplitude,
+    };
+    *kick = at.kicked.then_some(amplitude);
+    (*pull, *slope) = (None, None);
 }
 
 /// The move of a block of particles.

@@ -203,12 +203,11 @@ impl Hopping {
     }
 
     /// The move to new places around the centre.
-    pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, plain: Move) -> Move {
-        let mut factor = plain.factor;
-        if factor.is_empty() {
-            factor = config.init.deviations(at.consensus.len());
+    pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, decided: &mut Move) {
+        if decided.factor.is_empty() {
+            decided.factor = config.init.deviations(at.consensus.len());
         }
-        Move { keep: 0.0, noise: at.sigma, factor, ..plain }
+        (decided.keep, decided.noise) = (0.0, at.sigma);
     }
 }
 

@@ -7,7 +7,7 @@
 //! with standard normal z. Their sum is normal too, of variance n, and is drawn as such. In the mean square jumps are noise:
 //! `sigma^2 + rate size^2` takes the place of `sigma^2`. But they come rarely and are long, so that a swarm that has drawn together still
 //! sends single particles far away. See Kalise, Sharma and Tretyakov, *Consensus-based optimization via jump-diffusion stochastic
-//! differential equations* (arXiv:2205.04880), whose noise has an additional factor sqrt(2).
+//! differential equations* (arXiv:2205.04880), whose noise, but not the jumps, has an additional factor sqrt(2).
 
 use super::{Advance, Diffusion, Motion, Scheme, cbo};
 use crate::backend::{Scratch, fill, settle, tile_rows};

@@ -174,14 +174,15 @@ impl Memory {
     }
 
     /// The move of plain consensus-based optimization, with a pull towards the remembered point.
-    pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, plain: Move) -> Move {
+    pub(super) fn decide(&self, config: &CboConfig, at: Decision<'_>, decided: &mut Move) {
         if self.is_plain() {
-            return plain;
+            return;
         }
         let amplitude = at.sigma * config.dt.sqrt();
-        let pull = Some((self.drift * config.lambda * config.dt, self.noise * amplitude));
-        let slope = self.has_gradient().then(|| (self.gradient * config.dt, self.gradient_noise * config.dt.sqrt()));
-        Move { noise: amplitude, pull, slope, ..plain }
+        let slope = || (self.gradient * config.dt, self.gradient_noise * config.dt.sqrt());
+        decided.noise = amplitude;
+        decided.pull = Some((self.drift * config.lambda * config.dt, self.noise * amplitude));
+        decided.slope = self.has_gradient().then(slope);
     }
 }
 

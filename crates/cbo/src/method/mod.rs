@@ -310,14 +310,14 @@ impl Method {
         }
     }
 
-    /// The move towards the consensus point, in the room of an old one.
-    pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, old: Move) -> Move {
-        let decided = cbo::decide(config, at, old);
+    /// Writes the move towards the consensus point in the place of an old one.
+    pub(crate) fn decide(&self, config: &CboConfig, at: Decision<'_>, decided: &mut Move) {
+        cbo::decide(config, at, decided);
         match self {
             Self::Memory(memory) => memory.decide(config, at, decided),
             Self::Hopping(hopping) => hopping.decide(config, at, decided),
             Self::Sampling(sampling) => sampling.decide(config, decided),
-            _ => decided,
+            _ => (),
         }
     }
 

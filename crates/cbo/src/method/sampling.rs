@@ -80,9 +80,8 @@ impl Sampling {
         2 * batch + dim + dim.div_ceil(PANEL) * (PANEL * dim + PANEL)
     }
 
-    pub(super) fn decide(&self, config: &CboConfig, plain: Move) -> Move {
-        let (keep, noise) = amplitudes(config.dt);
-        Move { keep, noise, ..plain }
+    pub(super) fn decide(&self, config: &CboConfig, decided: &mut Move) {
+        (decided.keep, decided.noise) = amplitudes(config.dt);
     }
 
     /// The covariance and its root, from the particles that were evaluated.

@@ -83,7 +83,7 @@ pub trait Process<T>: Debug + Send {
     /// Agrees on what the energies of the step mean.
     fn agree(&mut self) -> Result<(), SolveError>;
     /// Why the run ends with this step, if it does.
-    fn stop(&self, seconds: f64) -> Option<StopReason>;
+    fn stop(&self) -> Option<StopReason>;
     /// Whether there is no next step, even if somebody asks for it.
     fn is_over(&self) -> bool;
     /// The next step begins.
@@ -97,10 +97,9 @@ pub trait Process<T>: Debug + Send {
 
 /// Tells the observer of the step, and decides whether it is the last.
 pub(crate) fn tell<T: Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
-    let seconds = run.seconds();
-    let report = StepReport::new(run, seconds);
+    let report = StepReport::new(run);
     let broken = observer.observe(&report).is_break();
-    let reason = if broken { Some(StopReason::Observer) } else { run.stop(seconds) };
+    let reason = if broken { Some(StopReason::Observer) } else { run.stop() };
     if let Some(reason) = reason {
         observer.ended(&report, reason);
     }
@@ -113,6 +112,6 @@ pub(crate) fn tell_midway<T: Scalar>(
     observer: &mut dyn Observer<T>,
     reason: StopReason,
 ) -> StopReason {
-    observer.ended(&StepReport::new(run, run.seconds()), reason);
+    observer.ended(&StepReport::new(run), reason);
     reason
 }

@@ -81,7 +81,7 @@ impl<T: Scalar> Run<T> {
         if made {
             let mut centre = vec![0.0; plan.dim()];
             from.numbers(&mut centre)?;
-            run.made = Some(Move { centre, ..Move::default() });
+            run.made = Some(Box::new(Move { centre, ..Move::default() }));
         }
         let ledger = &mut run.ledger;
         from.numbers(std::slice::from_mut(&mut ledger.best.value))?;
