@@ -154,9 +154,9 @@ impl Kernel<f64> for AddSquaresTo<'_> {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
                 let columns = &mut columns[(at - first) * n..];
                 if four {
-                    add_to_columns::<V, 4>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 4, 4>(n, at, n, columns, rows, weights);
                 } else {
-                    add_to_columns::<V, 1>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 1, 4>(n, at, n, columns, rows, weights);
                 }
                 at += if four { 4 } else { 1 };
             }
@@ -187,21 +187,34 @@ fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     let mut first = 0;
     while first < size {
         let columns = &mut matrix[first * n..];
-        let whole = first + W <= size;
-        let mut from = first;
-        while from < size {
-            match (whole, from + B * V::LANES <= size) {
-                (true, true) => add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights),
-                (true, false) => {
-                    add_tile::<V, W, 1>(n, first, from, V::LANES.min(size - from), columns, rows, weights);
-                }
-                (false, _) => {
-                    add_tile::<V, 1, 1>(n, first, from, V::LANES.min(size - from), columns, rows, weights);
-                }
-            }
-            from += if whole && from + B * V::LANES <= size { B * V::LANES } else { V::LANES };
+        if first + W <= size {
+            add_to_columns::<V, W, B>(n, first, size, columns, rows, weights);
+            first += W;
+        } else {
+            add_to_columns::<V, 1, B>(n, first, size, columns, rows, weights);
+            first += 1;
         }
-        first += if whole { W } else { 1 };
+    }
+}
+
+/// What [`add_block`] does to `W` columns, which begin with column `first`.
+#[inline(always)]
+fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+    n: usize,
+    first: usize,
+    size: usize,
+    columns: &mut [f64],
+    rows: &[f64],
+    weights: &[f64],
+) {
+    let mut from = first;
+    while from + B * V::LANES <= size {
+        add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights);
+        from += B * V::LANES;
+    }
+    while from < size {
+        add_tile::<V, W, 1>(n, first, from, V::LANES.min(size - from), columns, rows, weights);
+        from += V::LANES;
     }
 }
 
@@ -234,65 +247,11 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
             }
         }
     }
-    for q in 0..W {
-        for b in 0..B {
+    for (q, sums) in sums.iter().enumerate() {
+        for (b, sum) in sums.iter().enumerate() {
             let at = q * n + from + b * V::LANES;
-            store(sums[q][b], &mut columns[at..at + width]);
+            store(*sum, &mut columns[at..at + width]);
         }
-    }
-}
-
-/// What [`add_block`] does to `W` whole columns, which begin with column `first`. Every entry is computed in the same order for every `W`.
-#[inline(always)]
-fn add_to_columns<V: Vector<Scalar = f64>, const W: usize>(
-    n: usize,
-    first: usize,
-    size: usize,
-    columns: &mut [f64],
-    rows: &[f64],
-    weights: &[f64],
-) {
-    let mut fours = rows.chunks_exact(4 * n);
-    for (four, w) in (&mut fours).zip(weights.chunks_exact(4)) {
-        add_rows_to_columns::<V, 4, W>(n, first, size, columns, four, w);
-    }
-    let rest = fours.remainder();
-    for (row, w) in rest.chunks_exact(n).zip(&weights[weights.len() - rest.len() / n..]) {
-        add_rows_to_columns::<V, 1, W>(n, first, size, columns, row, &[*w]);
-    }
-}
-
-#[inline(always)]
-fn add_rows_to_columns<V: Vector<Scalar = f64>, const R: usize, const W: usize>(
-    n: usize,
-    first: usize,
-    size: usize,
-    columns: &mut [f64],
-    rows: &[f64],
-    weights: &[f64],
-) {
-    let mut factors = [[V::splat(0.0); R]; W];
-    for q in 0..W {
-        for r in 0..R {
-            factors[q][r] = V::splat(weights[r] * rows[r * n + first + q]);
-        }
-    }
-    let mut from = first;
-    while from < size {
-        let width = V::LANES.min(size - from);
-        let mut x = [V::splat(0.0); R];
-        for r in 0..R {
-            x[r] = load(width, &rows[r * n + from..]);
-        }
-        for q in 0..W {
-            let to = &mut columns[q * n + from..q * n + from + width];
-            let mut sum = load::<V>(width, to);
-            for r in 0..R {
-                sum = factors[q][r].mul_add(x[r], sum);
-            }
-            store(sum, to);
-        }
-        from += V::LANES;
     }
 }
 
