@@ -37,6 +37,8 @@ const GOOD: f64 = 0.85;
 const DOUBT: u32 = 4;
 /// The most generations in a row without a model, as a power of two.
 const MOST_SKIPPED: u32 = 5;
+/// The least part of the particles that is evaluated where no model has products of coordinates.
+const TRUE: f64 = 0.25;
 /// The largest deviation of a coordinate between two walls.
 const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
@@ -54,6 +56,8 @@ pub(super) struct Descent<'a> {
     /// Evaluated points, the oldest first, and their values.
     pub(super) points: VecDeque<Sample>,
     numbered: u64,
+    /// The number of points when one was last equal to one of the 39 before it.
+    tied: Option<u64>,
     keep: usize,
     /// The best value of this run, and where.
     pub best: (Vec<f64>, f64),
@@ -98,6 +102,7 @@ impl<'a> Descent<'a> {
             lambda: start.lambda,
             points: VecDeque::new(),
             numbered: 0,
+            tied: None,
             keep: keep.max(start.lambda).max(40),
             best: (start.core.mean.clone(), f64::INFINITY),
             best_parts: Vec::new(),
@@ -209,6 +214,10 @@ impl<'a> Descent<'a> {
             // A model that failed again and again is tried once for all particles together.
             let doubtful = kind == self.most && self.failures >= DOUBT;
             let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
+            if self.most != Kind::Full {
+                // From its values alone the shape would never learn how coordinates act together.
+                k = k.max((TRUE * lambda as f64).ceil() as usize);
+            }
             if doubtful {
                 k = lambda;
             }
@@ -262,7 +271,7 @@ impl<'a> Descent<'a> {
             }
             if modelled || !doubtful {
                 let radius = (dim as f64).sqrt();
-                self.guess = self.model.as_ref().and_then(|m| m.minimiser(&self.core, radius));
+                self.guess = self.model.as_mut().and_then(|m| m.minimiser(&self.core, radius));
             }
         } else {
             let all: Vec<usize> = (0..lambda).collect();
@@ -291,7 +300,9 @@ impl<'a> Descent<'a> {
         let differ = sorted.len() == lambda && sorted[lambda - 1] - sorted[0] > 1e-9 * sorted[0].abs();
         let width = self.core.widest();
         let narrower = self.inverse.as_ref().map_or(width < LOCAL, |(_, at)| width > RESOLVED && width < 0.1 * at);
-        if narrower && differ && self.blur.is_clear(noise::variance(self.desk)) {
+        // Nobody asks for the curvature at another minimum than the best.
+        let leads = self.best.1 <= self.desk.best();
+        if narrower && leads && differ && self.blur.is_clear(noise::variance(self.desk)) {
             self.inverse = self.inverse_curvature(&values).map(|found| (found, width)).or_else(|| self.inverse.take());
         }
         let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
@@ -352,6 +363,11 @@ impl<'a> Descent<'a> {
             if value.is_finite() {
                 if self.points.len() == self.keep {
                     self.points.pop_front();
+                }
+                let mut last = self.points.iter().rev().take(ends::LAST - 1);
+                // Prices may become equal later.
+                if !parts.is_empty() || last.any(|sample| sample.value == value) {
+                    self.tied = Some(self.numbered);
                 }
                 self.points.push_back(Sample { number: self.numbered, point: point.to_vec(), value, parts });
                 self.numbered += 1;

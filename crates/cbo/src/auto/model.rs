@@ -1,7 +1,7 @@
 //! A quadratic model of the function around the particles (lq-CMA-ES, Hansen 2019, doi:10.1145/3321707.3321842).
 
 use super::shape::Shape;
-use crate::matrix::linear::{dot, solve_lower, solve_lower_transposed, square};
+use crate::matrix::linear::{dot, multiply_rows_by, solve_lower, solve_lower_transposed, square};
 use crate::matrix::symmetric::cholesky;
 
 /// How many terms a model has.
@@ -84,37 +84,44 @@ impl Model {
         Self { kind, constant: linear[0], gradient: linear[1..].to_vec(), curvature }
     }
 
-    /// The curvature times a vector.
-    fn bend(&self, v: &[f64]) -> Vec<f64> {
-        match self.kind {
-            Kind::Full => self.curvature.chunks_exact(v.len()).map(|row| dot(row, v)).collect(),
-            _ => self.curvature.iter().zip(v).map(|(c, v)| c * v).collect(),
+    /// The curvature times each of some vectors.
+    fn bend(&self, rows: &[f64]) -> Vec<f64> {
+        let dim = self.gradient.len();
+        if self.kind == Kind::Full {
+            let mut bent = vec![0.0; rows.len()];
+            multiply_rows_by(dim, &self.curvature, rows, &mut bent);
+            return bent;
         }
+        rows.chunks_exact(dim).flat_map(|row| row.iter().zip(&self.curvature).map(|(v, c)| c * v)).collect()
     }
 
     /// The same model in coordinates whose origin is `w`.
     pub fn seen_from(&self, w: &[f64]) -> Self {
-        let gradient = self.bend(w).iter().zip(&self.gradient).map(|(c, g)| c + g).collect();
-        Self { constant: self.predict(w), gradient, ..self.clone() }
+        let bent = self.bend(w);
+        let constant = self.constant + dot(&self.gradient, w) + 0.5 * dot(&bent, w);
+        let gradient = bent.iter().zip(&self.gradient).map(|(c, g)| c + g).collect();
+        Self { kind: self.kind, constant, gradient, curvature: self.curvature.clone() }
     }
 
     /// The same full model in coordinates whose axes are the rows of `axes`.
     pub fn along(&self, axes: &[f64]) -> Self {
         let dim = self.gradient.len();
         let mut curvature = vec![0.0; dim * dim];
-        for (i, axis) in axes.chunks_exact(dim).enumerate() {
-            let bent = self.bend(axis);
-            for (j, other) in axes.chunks_exact(dim).enumerate().take(i + 1) {
-                let value = dot(other, &bent);
-                (curvature[i * dim + j], curvature[j * dim + i]) = (value, value);
-            }
-        }
+        let turned: Vec<f64> = (0..dim * dim).map(|at| axes[at % dim * dim + at / dim]).collect();
+        multiply_rows_by(dim, &turned, &self.bend(axes), &mut curvature);
         let gradient = axes.chunks_exact(dim).map(|axis| dot(axis, &self.gradient)).collect();
         Self { kind: self.kind, constant: self.constant, gradient, curvature }
     }
 
-    pub fn predict(&self, point: &[f64]) -> f64 {
-        self.constant + dot(&self.gradient, point) + 0.5 * dot(&self.bend(point), point)
+    /// The values at some points.
+    pub fn predict(&self, points: &[f64]) -> Vec<f64> {
+        let dim = self.gradient.len();
+        let mut slopes = self.bend(points);
+        for slope in slopes.chunks_exact_mut(dim) {
+            slope.iter_mut().zip(&self.gradient).for_each(|(s, g)| *s = 0.5 * *s + g);
+        }
+        let pairs = points.chunks_exact(dim).zip(slopes.chunks_exact(dim));
+        pairs.map(|(point, slope)| self.constant + dot(slope, point)).collect()
     }
 
     /// The solution w of `(curvature + mu) w = -gradient`, and `w' (curvature + mu)^-1 w`. `None` if the matrix is not positive definite.

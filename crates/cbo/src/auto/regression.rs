@@ -25,6 +25,10 @@ const RANKS: f64 = 6.0;
 const TOLERANCE: f64 = 2.0;
 /// A point is not taken out if less than this is left of what is known of some term.
 const LEAST: f64 = 1e-6;
+/// An error of the model is small if it is at most this part of how much its values differ,
+const FORESEEN: f64 = 0.1;
+/// and as long as errors are small so many points may wait.
+const PATIENCE: usize = 4;
 /// Changes of the inverse that are made in one pass over it.
 const AT_ONCE: usize = 8;
 
@@ -72,6 +76,17 @@ pub(super) struct Regression {
     added: usize,
     /// The points whose values were asked for last, and the same in the coordinates of the model.
     asked: (Vec<f64>, Vec<f64>),
+    /// How much better than the median of these values the least one is.
+    range: f64,
+    /// Points that were taken in since all were weighed.
+    waiting: usize,
+    /// Whether the model did not change since its minimiser inside the trust region was found.
+    told: bool,
+}
+
+/// Whether a step ends well inside the ball of this radius: then it is the minimiser, wherever the ball is.
+fn is_inside(step: &[f64], radius: f64) -> bool {
+    square(step).sqrt() < 0.9 * radius
 }
 
 /// How many of the last points a model of `terms` looks at.
@@ -123,22 +138,23 @@ impl Regression {
             coefficients: vec![0.0; terms],
             added: 0,
             asked: (Vec::new(), Vec::new()),
+            range: 0.0,
+            waiting: 0,
+            told: false,
         };
-        for sample in points.iter().skip(points.len() - count) {
-            let entry = new.entry(sample);
-            new.entries.push_back(entry);
-        }
-        new.added = 0;
+        new.enter(points.iter().skip(points.len() - count));
         new.solve().then_some(new)
     }
 
-    fn entry(&mut self, sample: &Sample) -> Entry {
-        let mut point = sample.point.clone();
-        self.frame.enter(&mut point);
-        let mut row = vec![0.0; self.coefficients.len()];
-        fill(self.kind, &point, &mut row);
-        self.added += 1;
-        Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 }
+    /// Takes points in, without any weight.
+    fn enter<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) {
+        let mut points: Vec<f64> = samples.clone().flat_map(|sample| sample.point.iter().copied()).collect();
+        self.frame.enter(&mut points);
+        for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
+            let mut row = vec![0.0; self.coefficients.len()];
+            fill(self.kind, point, &mut row);
+            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
+        }
     }
 
     fn get(&mut self, number: u64) -> &mut Entry {
@@ -175,7 +191,7 @@ impl Regression {
     }
 
     /// Takes in the points that are new, drops those that are too old, and weighs all by their ranks. Tells whether that worked; if
-    /// not, it should be begun anew.
+    /// not, it should be begun anew. As long as the model foresees the values of new points they may wait, since they would hardly change it.
     pub fn update(&mut self, points: &VecDeque<Sample>, lambda: usize) -> bool {
         let terms = self.coefficients.len();
         let count = window(terms, lambda).min(points.len());
@@ -184,14 +200,34 @@ impl Regression {
         if first > newest {
             return false;
         }
-        for sample in points.iter().skip(points.len() - count).filter(|sample| sample.number >= newest) {
-            let entry = self.entry(sample);
-            self.entries.push_back(entry);
+        // Those that come last are the new ones.
+        let new = points.iter().rev().take_while(|sample| sample.number >= newest).count();
+        self.enter(points.iter().skip(points.len() - new));
+        self.added += new;
+        for number in newest..newest + new as u64 {
             let entries = &self.entries;
-            let worse = |n: &u64| entries[(n - self.oldest) as usize].value <= entries[entries.len() - 1].value;
-            let at = self.order.partition_point(worse);
-            self.order.insert(at, sample.number);
+            let value = entries[(number - self.oldest) as usize].value;
+            let at = self.order.partition_point(|n| entries[(n - self.oldest) as usize].value <= value);
+            self.order.insert(at, number);
         }
+        self.waiting += new;
+        if self.waiting <= PATIENCE && self.foresaw(new) {
+            return true;
+        }
+        self.waiting = 0;
+        self.weigh(first, count)
+    }
+
+    /// Whether the model's errors at the last `count` points are small, compared to how much its values at the points asked for differ.
+    fn foresaw(&self, count: usize) -> bool {
+        let (predicted, values) = self.recent(count);
+        let error = |(p, v): (&f64, &f64)| ((p - self.zero) / self.scale - v).abs() * self.scale;
+        predicted.iter().zip(&values).map(error).all(|error| error <= FORESEEN * self.range)
+    }
+
+    /// Weighs all points from number `first` on, `count` of them, by their ranks, and drops those before.
+    fn weigh(&mut self, first: u64, count: usize) -> bool {
+        let terms = self.coefficients.len();
         self.order.retain(|&number| number >= first);
         // As better points come, all weights fall. Only their ratios matter, so most may stay as they are.
         let at = |number: &u64| (number - self.oldest) as usize;
@@ -259,6 +295,7 @@ impl Regression {
 
     /// The model with these coefficients.
     fn read_off(&mut self) -> bool {
+        self.told = false;
         let mut coefficients: Vec<f64> = self.coefficients.iter().map(|c| c * self.scale).collect();
         coefficients[0] += self.zero;
         self.model = Model::new(self.kind, self.frame.mean.len(), &coefficients);
@@ -271,18 +308,26 @@ impl Regression {
             self.asked = (points.to_vec(), points.to_vec());
             self.frame.enter(&mut self.asked.1);
         }
-        self.asked.1.chunks_exact(self.frame.mean.len()).map(|w| self.model.predict(w)).collect()
+        let values = self.model.predict(&self.asked.1);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        self.range = median(values.iter().copied()) - least;
+        values
     }
 
     /// The model's values at the last `count` points, and the true ones up to a constant and a positive factor.
     pub fn recent(&self, count: usize) -> (Vec<f64>, Vec<f64>) {
         let dim = self.frame.mean.len();
-        let last = self.entries.iter().rev().take(count);
-        last.map(|entry| (self.model.predict(&entry.row[1..=dim]), entry.value)).unzip()
+        let last = || self.entries.iter().rev().take(count);
+        let points: Vec<f64> = last().flat_map(|entry| entry.row[1..=dim].iter().copied()).collect();
+        (self.model.predict(&points), last().map(|entry| entry.value).collect())
     }
 
-    /// Where the model expects the minimum, within this distance of the mean of `core` in units of its spread.
-    pub fn minimiser(&self, core: &Core, radius: f64) -> Option<Vec<f64>> {
+    /// Where the model expects the minimum, within this distance of the mean of `core` in units of its spread. Nothing if that was told
+    /// before.
+    pub fn minimiser(&mut self, core: &Core, radius: f64) -> Option<Vec<f64>> {
+        if self.told {
+            return None;
+        }
         let dim = self.frame.mean.len();
         let mut w = core.mean.clone();
         self.frame.enter(&mut w);
@@ -291,6 +336,7 @@ impl Regression {
         if self.kind != Kind::Full {
             // The shape hardly changes while such a model holds, and in its own coordinates it is solved at once.
             let step = near.minimiser(radius * scale)?;
+            self.told = is_inside(&step, radius * scale);
             return Some(self.frame.leave(&w.iter().zip(step).map(|(w, s)| w + s).collect::<Vec<f64>>()));
         }
         // Points one deviation of the particles along each axis.
@@ -300,6 +346,7 @@ impl Regression {
         core.shape.multiply(&units, &mut axes);
         self.frame.shape.solve(&mut axes);
         let step = near.along(&axes).minimiser(radius)?;
+        self.told = is_inside(&step, radius);
         let mut point = Vec::new();
         core.points(&step, &mut point);
         Some(point)
@@ -307,83 +354,4 @@ impl Regression {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::auto::random::Random;
-    use crate::auto::shape::Shape;
-
-    /// Samples of `f` at normal points that come closer to 0 by this factor from one to the next.
-    fn samples(dim: usize, count: usize, closer: f64, f: impl Fn(&[f64]) -> f64) -> VecDeque<Sample> {
-        let mut points = Vec::new();
-        Random::new(5, 0).normals(count, dim, &mut points);
-        let sample = |(number, x): (usize, &[f64])| {
-            let point: Vec<f64> = x.iter().map(|x| x * closer.powi(number as i32)).collect();
-            Sample { number: number as u64, value: f(&point), point, parts: Vec::new() }
-        };
-        points.chunks_exact(dim).enumerate().map(sample).collect()
-    }
-
-    fn frame(dim: usize) -> Frame {
-        Frame { mean: vec![0.3; dim], step: 2.0, shape: Shape::new(dim) }
-    }
-
-    fn quadratic(x: &[f64]) -> f64 {
-        let square = |k: usize| (x[k] - 0.5 * x[(k + 1) % x.len()] - 0.1 * k as f64).powi(2);
-        7.0 + (0..x.len()).map(|k| (k + 1) as f64 * square(k)).sum::<f64>()
-    }
-
-    #[test]
-    fn a_quadratic_function_is_reproduced() {
-        for dim in [1, 3, 8, 20] {
-            let points = samples(dim, 2 * Kind::Full.terms(dim), 1.0, quadratic);
-            let mut fit = Regression::new(Kind::Full, frame(dim), &points, 4).expect("a fit");
-            for sample in points.iter().take(5) {
-                let predicted = fit.predict(&sample.point)[0];
-                let error = (predicted - sample.value).abs();
-                assert!(error < 1e-5 * sample.value, "{predicted} instead of {} in {dim} dimensions", sample.value);
-            }
-        }
-    }
-
-    #[test]
-    fn updating_gives_what_fitting_from_scratch_gives() {
-        // Not quadratic, so that weights matter.
-        let f = |x: &[f64]| quadratic(x) + x.iter().map(|x| x.powi(4) + (3.0 * x).sin()).sum::<f64>();
-        for (kind, dim) in [(Kind::Diagonal, 60), (Kind::Full, 12), (Kind::Full, 20)] {
-            let terms = kind.terms(dim);
-            let all = samples(dim, 3 * terms, 1.0 - 0.2 / terms as f64, f);
-            let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
-            let mut fit = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
-            for (updates, sample) in all.iter().skip(2 * terms).take(terms - 1).enumerate() {
-                points.pop_front();
-                points.push_back(sample.clone());
-                assert!(fit.update(&points, 4), "{kind:?} in {dim} dimensions after {updates} updates");
-            }
-            let scratch = Regression::new(kind, frame(dim), &points, 4).expect("a fit");
-            // Weights may differ by the tolerance, so the two agree as two good fits do, not to the last digit.
-            let (updated, fresh) = (fit.recent(10).0, scratch.recent(10).0);
-            let (low, high) = extremes(&points);
-            for (a, b) in updated.iter().zip(&fresh) {
-                assert!(
-                    (a - b).abs() < 0.02 * (high - low),
-                    "{a} and {b} of {low} to {high}, {kind:?}, {dim} dimensions"
-                );
-            }
-            // With the same weights the coefficients are the same.
-            let count = fit.order.len();
-            for (rank, weight) in weights(count, terms).enumerate() {
-                let at = (fit.order[rank] - fit.oldest) as usize;
-                fit.change(&[(at, weight)]);
-                assert_eq!(fit.entries[at].weight, weight);
-            }
-            assert!(fit.read_off());
-            for (a, b) in fit.recent(10).0.iter().zip(&fresh) {
-                assert!((a - b).abs() < 1e-6 * (high - low), "{a} and {b}, {kind:?}, {dim} dimensions");
-            }
-        }
-    }
-
-    fn extremes(points: &VecDeque<Sample>) -> (f64, f64) {
-        points.iter().fold((f64::INFINITY, 0.0), |(low, high), p| (f64::min(low, p.value), f64::max(high, p.value)))
-    }
-}
+mod tests;

@@ -118,6 +118,53 @@ fn multiply_rows<V: Vector<Scalar = f64>, const R: usize>(n: usize, lower: &[f64
     }
 }
 
+/// `z M` for each row z of `zs` and a square matrix M given by rows, into the rows of `to`.
+pub(crate) fn multiply_rows_by(n: usize, matrix: &[f64], zs: &[f64], to: &mut [f64]) {
+    run(MultiplyRowsBy { n, matrix, zs, to });
+}
+
+struct MultiplyRowsBy<'a> {
+    n: usize,
+    matrix: &'a [f64],
+    zs: &'a [f64],
+    to: &'a mut [f64],
+}
+
+impl Kernel<f64> for MultiplyRowsBy<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) {
+        let Self { n, matrix, zs, to } = self;
+        let fours = zs.len() / (4 * n) * 4 * n;
+        let ((zs, z_rest), (to, rest)) = (zs.split_at(fours), to.split_at_mut(fours));
+        for (zs, to) in zs.chunks_exact(4 * n).zip(to.chunks_exact_mut(4 * n)) {
+            multiply_by::<V, 4>(n, matrix, zs, to);
+        }
+        for (z, to) in z_rest.chunks_exact(n).zip(rest.chunks_exact_mut(n)) {
+            multiply_by::<V, 1>(n, matrix, z, to);
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_by<V: Vector<Scalar = f64>, const R: usize>(n: usize, matrix: &[f64], zs: &[f64], to: &mut [f64]) {
+    let mut at = 0;
+    while at < n {
+        let size = V::LANES.min(n - at);
+        let mut sums = [V::splat(0.0); R];
+        for j in 0..n {
+            let c = load::<V>(size, &matrix[j * n + at..]);
+            for r in 0..R {
+                sums[r] = V::splat(zs[r * n + j]).mul_add(c, sums[r]);
+            }
+        }
+        for r in 0..R {
+            store(sums[r], &mut to[r * n + at..r * n + at + size]);
+        }
+        at += V::LANES;
+    }
+}
+
 /// Replaces each row y of `rows` by the solution z of `L z = y`.
 pub(crate) fn solve_lower(n: usize, lower: &[f64], rows: &mut [f64]) {
     run(SolveLower { n, lower, rows });
@@ -356,6 +403,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_multiplied_by_a_square_matrix() {
+        for n in SIZES {
+            let (matrix, zs) = (random_rows(6, n, n), random_rows(7, 6, n));
+            let mut product = vec![0.0; 6 * n];
+            multiply_rows_by(n, &matrix, &zs, &mut product);
+            for (at, value) in product.iter().enumerate() {
+                let plain: f64 = (0..n).map(|j| zs[at / n * n + j] * matrix[j * n + at % n]).sum();
+                assert!((value - plain).abs() < 1e-13 * n as f64, "entry {at}, n = {n}");
+            }
+        }
+    }
+
+    #[test]
     fn triangular_matrices_are_multiplied() {
         for n in SIZES {
             let (matrix, other) = (triangular(3, n), triangular(4, n));
@@ -381,7 +441,9 @@ mod tests {
             let mut solved = y.clone();
             run_on(set, SolveLower { n, lower: &other, rows: &mut solved });
             run_on(set, MultiplyTriangular { n, lower: &mut product, other: &other });
-            (y, solved, lower(n, &product))
+            let mut squared = vec![0.0; 7 * n];
+            run_on(set, MultiplyRowsBy { n, matrix: &product, zs: &zs, to: &mut squared });
+            (y, solved, lower(n, &product), squared)
         });
         let results: Vec<_> = results.collect();
         assert!(results.windows(2).all(|pair| pair[0] == pair[1]));

@@ -104,7 +104,7 @@ fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
 }
 
 /// Rows of which the squares are added in one pass over a matrix.
-const ROWS: usize = 16;
+const ROWS: usize = 32;
 
 /// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
 pub(crate) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
@@ -154,9 +154,9 @@ impl Kernel<f64> for AddSquaresTo<'_> {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
                 let columns = &mut columns[(at - first) * n..];
                 if four {
-                    add_to_columns::<V, 4>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 4, 4>(n, at, n, columns, rows, weights);
                 } else {
-                    add_to_columns::<V, 1>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 1, 4>(n, at, n, columns, rows, weights);
                 }
                 at += if four { 4 } else { 1 };
             }
@@ -167,27 +167,39 @@ impl Kernel<f64> for AddSquaresTo<'_> {
 /// Adds the squares of a few rows, of which only the first `size` entries are not zero.
 #[inline(always)]
 fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
-    let wide = if V::REGISTERS >= 32 { 4 } else { 2 };
+    // As many sums as fit the registers, so that an entry is read and written once for all rows.
+    if V::REGISTERS >= 32 {
+        add_tiles::<V, 4, 4>(n, size, matrix, rows, weights)
+    } else {
+        add_tiles::<V, 2, 2>(n, size, matrix, rows, weights)
+    }
+}
+
+/// [`add_block`] in tiles of `W` columns and `B` vectors. Every entry is computed in the same order for every size of a tile.
+#[inline(always)]
+fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+    n: usize,
+    size: usize,
+    matrix: &mut [f64],
+    rows: &[f64],
+    weights: &[f64],
+) {
     let mut first = 0;
     while first < size {
         let columns = &mut matrix[first * n..];
-        if first + wide > size {
-            add_to_columns::<V, 1>(n, first, size, columns, rows, weights);
-            first += 1;
-            continue;
-        }
-        if wide == 4 {
-            add_to_columns::<V, 4>(n, first, size, columns, rows, weights);
+        if first + W <= size {
+            add_to_columns::<V, W, B>(n, first, size, columns, rows, weights);
+            first += W;
         } else {
-            add_to_columns::<V, 2>(n, first, size, columns, rows, weights);
+            add_to_columns::<V, 1, B>(n, first, size, columns, rows, weights);
+            first += 1;
         }
-        first += wide;
     }
 }
 
-/// What [`add_block`] does to `W` columns, which begin with column `first`. Every entry is computed in the same order for every `W`.
+/// What [`add_block`] does to `W` columns, which begin with column `first`.
 #[inline(always)]
-fn add_to_columns<V: Vector<Scalar = f64>, const W: usize>(
+fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     first: usize,
     size: usize,
@@ -195,47 +207,51 @@ fn add_to_columns<V: Vector<Scalar = f64>, const W: usize>(
     rows: &[f64],
     weights: &[f64],
 ) {
-    let mut fours = rows.chunks_exact(4 * n);
-    for (four, w) in (&mut fours).zip(weights.chunks_exact(4)) {
-        add_rows_to_columns::<V, 4, W>(n, first, size, columns, four, w);
-    }
-    let rest = fours.remainder();
-    for (row, w) in rest.chunks_exact(n).zip(&weights[weights.len() - rest.len() / n..]) {
-        add_rows_to_columns::<V, 1, W>(n, first, size, columns, row, &[*w]);
-    }
-}
-
-#[inline(always)]
-fn add_rows_to_columns<V: Vector<Scalar = f64>, const R: usize, const W: usize>(
-    n: usize,
-    first: usize,
-    size: usize,
-    columns: &mut [f64],
-    rows: &[f64],
-    weights: &[f64],
-) {
-    let mut factors = [[V::splat(0.0); R]; W];
-    for q in 0..W {
-        for r in 0..R {
-            factors[q][r] = V::splat(weights[r] * rows[r * n + first + q]);
-        }
-    }
     let mut from = first;
+    while from + B * V::LANES <= size {
+        add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights);
+        from += B * V::LANES;
+    }
     while from < size {
-        let width = V::LANES.min(size - from);
-        let mut x = [V::splat(0.0); R];
-        for r in 0..R {
-            x[r] = load(width, &rows[r * n + from..]);
+        add_tile::<V, W, 1>(n, first, from, V::LANES.min(size - from), columns, rows, weights);
+        from += V::LANES;
+    }
+}
+
+/// One tile: `W` columns, which begin with column `first`, from row `from` on. `width` is the length of its last vector.
+#[inline(always)]
+fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+    n: usize,
+    first: usize,
+    from: usize,
+    width: usize,
+    columns: &mut [f64],
+    rows: &[f64],
+    weights: &[f64],
+) {
+    let mut sums = [[V::splat(0.0); B]; W];
+    for q in 0..W {
+        for b in 0..B {
+            sums[q][b] = load(width, &columns[q * n + from + b * V::LANES..]);
+        }
+    }
+    for (row, weight) in rows.chunks_exact(n).zip(weights) {
+        let mut x = [V::splat(0.0); B];
+        for b in 0..B {
+            x[b] = load(width, &row[from + b * V::LANES..]);
         }
         for q in 0..W {
-            let to = &mut columns[q * n + from..q * n + from + width];
-            let mut sum = load::<V>(width, to);
-            for r in 0..R {
-                sum = factors[q][r].mul_add(x[r], sum);
+            let factor = V::splat(weight * row[first + q]);
+            for b in 0..B {
+                sums[q][b] = factor.mul_add(x[b], sums[q][b]);
             }
-            store(sum, to);
         }
-        from += V::LANES;
+    }
+    for (q, sums) in sums.iter().enumerate() {
+        for (b, sum) in sums.iter().enumerate() {
+            let at = q * n + from + b * V::LANES;
+            store(*sum, &mut columns[at..at + width]);
+        }
     }
 }
 
@@ -398,102 +414,4 @@ fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::matrix::linear::plain::{lower, random_rows, squares, triangular};
-    use crate::simd::{available, run_on};
-
-    const SIZES: [usize; 11] = [1, 2, 5, 7, 8, 9, 16, 21, 37, 66, 231];
-
-    #[test]
-    fn the_cholesky_factor_multiplied_by_its_transpose_is_the_matrix() {
-        for n in SIZES {
-            let rows = random_rows(n as u64, 2 * n, n);
-            let weights = vec![0.5; 2 * n];
-            let (mut fast, plain) = (vec![0.0; n * n], squares(n, &rows, &weights));
-            add_squares(n, &mut fast, &rows, &weights);
-            assert!(cholesky(n, &mut fast));
-            for j in 0..n {
-                for i in j..n {
-                    let product: f64 = (0..=j).map(|k| fast[k * n + i] * fast[k * n + j]).sum();
-                    assert!((product - plain[j * n + i]).abs() < 1e-11 * n as f64, "n = {n}, entry ({i}, {j})");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_matrix_that_is_not_positive_definite_is_refused() {
-        assert!(!cholesky(2, &mut [1.0, 2.0, 0.0, 1.0]));
-        assert!(!cholesky(1, &mut [f64::NAN]));
-    }
-
-    #[test]
-    fn a_singular_matrix_has_a_factor_with_zero_columns() {
-        for n in SIZES {
-            // Of rank two, and with a coordinate that does not vary.
-            let mut rows = random_rows(n as u64, 2, n);
-            rows.chunks_exact_mut(n).for_each(|row| row[n / 2] = 0.0);
-            let (mut fast, plain) = (vec![0.0; n * n], squares(n, &rows, &[0.3, 0.7]));
-            add_squares(n, &mut fast, &rows, &[0.3, 0.7]);
-            let least: Vec<f64> = (0..n).map(|k| 1e-12 * plain[k * n + k]).collect();
-            semidefinite_cholesky(n, &mut fast, &least);
-            for j in 0..n {
-                assert!(fast[j * n..j * n + j].iter().all(|v| *v == 0.0));
-                for i in j..n {
-                    let product: f64 = (0..=j).map(|k| fast[k * n + i] * fast[k * n + j]).sum();
-                    assert!((product - plain[j * n + i]).abs() < 1e-9, "n = {n}, entry ({i}, {j})");
-                }
-            }
-            let columns = fast.chunks_exact(n).filter(|column| column.iter().any(|v| *v != 0.0)).count();
-            assert_eq!(columns, 2.min(n - 1), "n = {n}");
-        }
-    }
-
-    #[test]
-    fn squares_may_be_added_to_some_columns_at_a_time() {
-        for n in SIZES {
-            let (rows, weights) = (random_rows(3, 37, n), random_rows(4, 1, 37));
-            let mut whole = vec![0.0; n * n];
-            add_squares(n, &mut whole, &rows, &weights);
-            for panel in [1, 3, 16] {
-                let mut parts = vec![0.0; n * n];
-                for (index, columns) in parts.chunks_mut(panel * n).enumerate() {
-                    add_squares_to(n, index * panel, columns, &rows, &weights);
-                }
-                assert_eq!(lower(n, &parts), lower(n, &whole), "n = {n}, {panel} columns");
-            }
-        }
-    }
-
-    #[test]
-    fn a_matrix_times_its_inverse_is_the_identity() {
-        for n in SIZES {
-            let factor = triangular(5, n);
-            let matrix: Vec<f64> =
-                (0..n * n).map(|at| (0..n).map(|k| factor[k * n + at / n] * factor[k * n + at % n]).sum()).collect();
-            let found = inverse(n, &factor);
-            let mut product = vec![0.0; n * n];
-            symmetric_times(n, &found, &matrix, &mut product);
-            for (at, value) in product.iter().enumerate() {
-                assert!((value - f64::from(at / n == at % n)).abs() < 1e-11 * n as f64, "n = {n}, entry {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_instruction_set_gives_the_same_bits() {
-        let n = 45;
-        let rows = random_rows(4, 91, n);
-        let results = available().into_iter().map(|set| {
-            let (mut matrix, mut product) = (vec![0.0; n * n], vec![0.0; 3 * n]);
-            run_on(set, AddSquares { n, matrix: &mut matrix, rows: &rows, weights: &[0.7; 91] });
-            run_on(set, SymmetricTimes { n, matrix: &matrix, rows: &rows[..3 * n], to: &mut product });
-            assert!(run_on(set, Cholesky { n, matrix: &mut matrix, least: None }));
-            let inverse = run_on(set, Inverse { n, factor: &matrix });
-            (lower(n, &matrix), product, lower(n, &inverse))
-        });
-        let results: Vec<_> = results.collect();
-        assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
-    }
-}
+mod tests;

@@ -16,6 +16,9 @@ const ROUNDING: f64 = 1e3;
 /// Below this width a run may be given up: wider ones may be between the ripples of a function.
 const RACE: f64 = 1e-3;
 
+/// Of so many last points equal values are looked for.
+pub(super) const LAST: usize = 40;
+
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::auto) enum End {
@@ -131,10 +134,10 @@ impl Descent<'_> {
     /// Equal values among the better of the last points, at distinct places.
     fn has_ties(&self) -> bool {
         let n = self.points.len();
-        if n < 40 {
+        if n < LAST || self.tied.is_none_or(|tied| self.numbered - tied > LAST as u64) {
             return false;
         }
-        let mut last: Vec<&Sample> = self.points.iter().skip(n - 40).collect();
+        let mut last: Vec<&Sample> = self.points.iter().skip(n - LAST).collect();
         last.sort_by(|a, b| a.value.total_cmp(&b.value));
         let widest = self.core.widest();
         // Near a minimum values are equal by rounding; then others are almost equal.
