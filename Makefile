@@ -112,6 +112,7 @@ test-cuda:
 	  minimize rastrigin --dim 16 --particles 5000 --steps 20 --device cuda:$(or $(GPU),0)
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.
+# Comparisons are not traced: that takes most of the time, and the corpora have the words and numbers that it would find.
 fuzz: FOUND := $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
 fuzz: READERS := cbo-problems/idx cbo-problems/network cbo-problems/model cbo-problems/formula cbo-runs/checkpoint cbo-runs/state cbo-runs/answer \
   cbo-cli/config cbo-cli/history cbo-cli/film
@@ -119,7 +120,7 @@ fuzz: LIMIT = $(if $(RUNS),-runs=$(RUNS),-max_total_time=60)
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --version 0.13.2
 	@for reader in $(READERS); do crate=crates/$${reader%/*}; target=$${reader#*/}; mkdir -p $(FOUND)/corpus/$$target && \
-	  $(CARGO) fuzz run --fuzz-dir $$crate/fuzz --target-dir $(FOUND) --sanitizer none --debug-assertions \
+	  $(CARGO) fuzz run --fuzz-dir $$crate/fuzz --target-dir $(FOUND) --sanitizer none --no-trace-compares --debug-assertions \
 	    $$target $(FOUND)/corpus/$$target $(CURDIR)/$$crate/tests/corpus/$$target \
 	    -- $(LIMIT) -rss_limit_mb=1024 || exit 1; \
 	done

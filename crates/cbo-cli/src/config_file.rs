@@ -73,7 +73,7 @@ pub struct FileError {
 /// The matches of `command`'s subcommand with the settings of its `--config` file, if it has one, under those of the
 /// command line.
 pub fn merge(
-    command: &Command,
+    command: &mut Command,
     arguments: &[OsString],
     matches: ArgMatches,
 ) -> Result<(ArgMatches, Origins), CliError> {
@@ -104,7 +104,7 @@ pub fn merge(
         let flag: OsString = if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() };
         // Alone, so that an error can name its line.
         let alone = head.iter().cloned().chain([flag.clone()]);
-        if let Err(error) = command.clone().try_get_matches_from(alone) {
+        if let Err(error) = command.try_get_matches_from_mut(alone) {
             return Err(in_line(line, &reason(&error, &key, &value)));
         }
         if !from_command_line(&key) {
@@ -119,12 +119,12 @@ pub fn merge(
     };
     let place = names.iter().fold(0, behind);
     flags.extend(arguments[place..].iter().cloned());
-    let merged = command.clone().try_get_matches_from(flags)?;
+    let merged = command.try_get_matches_from_mut(flags)?;
     Ok((merged, Origins { file, lines }))
 }
 
 /// The innermost subcommand that was given, such as `mnist train`: its names, what was given to it, and the command itself.
-fn innermost<'a>(command: &'a Command, matches: &'a ArgMatches) -> (Vec<String>, &'a ArgMatches, &'a Command) {
+fn innermost<'a, 'b>(command: &'a Command, matches: &'b ArgMatches) -> (Vec<String>, &'b ArgMatches, &'a Command) {
     let (mut names, mut given, mut found) = (Vec::new(), matches, command);
     while let Some((name, inner)) = given.subcommand()
         && let Some(subcommand) = found.find_subcommand(name)

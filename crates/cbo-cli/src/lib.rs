@@ -121,10 +121,14 @@ pub fn command() -> clap::Command {
 
 /// Reads the command line and, under it, the file that `--config` names.
 pub fn parse(arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
-    let command = command();
-    let read = command.clone().try_get_matches_from(arguments);
-    let matches = read.map_err(|error| flags::explained(&command, arguments, error))?;
-    let (matches, origins) = config_file::merge(&command, arguments, matches)?;
+    parse_by(&mut command(), arguments)
+}
+
+/// As [`parse`], with a [`command`] that may have read other lines before: building one takes longer than reading.
+pub fn parse_by(command: &mut clap::Command, arguments: &[OsString]) -> Result<(Cli, Origins), CliError> {
+    let read = command.try_get_matches_from_mut(arguments);
+    let matches = read.map_err(|error| flags::explained(command, arguments, error))?;
+    let (matches, origins) = config_file::merge(command, arguments, matches)?;
     Ok((Cli::from_arg_matches(&matches)?, origins))
 }
 

@@ -7,8 +7,8 @@ use crate::mutation::{Format, Random, fuzz};
 
 #[test]
 fn config_files() {
-    // Fewer than elsewhere: building the command line takes some milliseconds for each.
-    let format = Format { changes: 40, change: change_config, seal: |_| () };
+    // Fewer than elsewhere: each is written to a file, and read by the command line a setting at a time.
+    let format = Format { changes: 100, change: change_config, seal: |_| () };
     let accepted = fuzz("config", checks::config, &format);
     // Changes that only ever destroy would test little.
     assert!(accepted > 100, "{accepted}");

@@ -124,10 +124,10 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         let Batch { rows, out, constraints, bounds, .. } = self.batch;
         let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
-        let (mut small, mut stack, mut heap): ([V; SMALL_DIM], [V; STACK_DIM], Vec<V>);
+        let (mut few, mut stack, mut heap): ([V; SMALL_DIM], [V; STACK_DIM], Vec<V>);
         let x = if padded <= SMALL_DIM {
-            small = [V::constant(0.0); SMALL_DIM];
-            &mut small[..padded]
+            few = [V::constant(0.0); SMALL_DIM];
+            &mut few[..padded]
         } else if padded <= STACK_DIM {
             stack = [V::constant(0.0); STACK_DIM];
             &mut stack[..padded]

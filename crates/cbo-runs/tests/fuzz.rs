@@ -176,6 +176,13 @@ fn promises_take_no_memory_of_a_process() {
         let checkpoint = Checkpoint { state, ..Checkpoint::default() };
         assert!(!checks::checkpoint(&checkpoint.to_bytes()));
     }
+    // Constraints, of which each particle would have so many: half a gigabyte, if there were more than zeros behind them.
+    let mut state = run.save();
+    assert_eq!(state[56..64], [0; 8]);
+    state[56..64].copy_from_slice(&(1u64 << 13).to_le_bytes());
+    state.resize(state.len() + (1 << 13), 0);
+    checks::seal_state(&mut state);
+    assert!(cbo::AskTell::<f64>::load(&config, checks::DIM, &state).is_err());
     assert!(!checks::answer(&b"{\"id\":[".repeat(1 << 17)));
 
     // The most memory that this process ever had, where the system tells; the test needs some 10 MB.

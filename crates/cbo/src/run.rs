@@ -119,6 +119,19 @@ pub(crate) struct Run<T> {
 impl<T: Scalar> Run<T> {
     /// A run at time 0, nothing evaluated. Its points have this many constraints.
     pub fn begin(plan: &Plan, nature: Nature, constraints: usize, place: Place<'_, T>) -> Result<Self, SolveError> {
+        Ok(Self {
+            constraints: Constraints::new(constraints, plan),
+            ..Self::without_constraints(plan, nature, constraints > 0, place)?
+        })
+    }
+
+    /// The same before it has a place for its constraints, which it is to have if it is `constrained`.
+    fn without_constraints(
+        plan: &Plan,
+        nature: Nature,
+        constrained: bool,
+        place: Place<'_, T>,
+    ) -> Result<Self, SolveError> {
         let clock = Stopwatch::start();
         let config = plan.config();
         let refuse = |remedy: &str| {
@@ -131,7 +144,7 @@ impl<T: Scalar> Run<T> {
         if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
             return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
         }
-        if config.method.has_gradient() && constraints > 0 {
+        if config.method.has_gradient() && constrained {
             return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");
         }
         let backend = match place {
@@ -143,7 +156,7 @@ impl<T: Scalar> Run<T> {
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
             agreed: Agreed { velocity, ..Agreed::nothing(plan.dim()) },
-            constraints: Constraints::new(constraints, plan),
+            constraints: None,
             plan: plan.clone(),
             backend,
             ranks: Box::new(Alone),

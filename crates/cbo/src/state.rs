@@ -266,6 +266,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// This many numbers. Memory is taken only for what is there.
+    pub fn many<T: Scalar>(&mut self, count: usize) -> Result<Vec<T>, StateError> {
+        if count > self.bytes.len() / size_of::<T>() {
+            return Err(StateError::Damaged);
+        }
+        let mut values = vec![T::default(); count];
+        self.numbers(&mut values).map(|()| values)
+    }
+
     /// How many constraints the points have; as many as are `given`, if so. Versions before 4 know none.
     pub fn constraints(&mut self, given: Option<usize>) -> Result<usize, StateError> {
         let saved = if self.version < 4 { 0 } else { self.items(1)? };

@@ -10,6 +10,7 @@ use cbo_cli::minimize::history::{from_csv, to_csv};
 use cbo_cli::minimize::task::Task;
 use cbo_cli::values::{BoundsSpec, InitSpec};
 use cbo_cli::{Command, config_file, settings};
+use std::cell::RefCell;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -28,6 +29,9 @@ thread_local! {
         fs::create_dir(folder.path().join("again")).unwrap();
         folder
     };
+
+    /// Building a command takes as long as reading a hundred files with it.
+    static COMMAND: RefCell<clap::Command> = RefCell::new(cbo_cli::command());
 }
 
 /// A message is one line of reasonable length, apart from what it repeats of the file.
@@ -101,7 +105,7 @@ fn task(file: &Path, folder: &Path) -> Option<Task> {
     let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
     let refuse = |error: CliError| refused_by_the_command(&error, &text);
     let line = ["cbo".into(), "minimize".into(), "--config".into(), file.into()];
-    let (cli, origins) = cbo_cli::parse(&line).map_err(refuse).ok()?;
+    let (cli, origins) = COMMAND.with_borrow_mut(|command| cbo_cli::parse_by(command, &line)).map_err(refuse).ok()?;
     let Command::Minimize(args) = cli.command else { panic!("another command") };
     let given = [
         args.run.init.as_ref().and_then(|init| if let InitSpec::File(path) = init { Some(path) } else { None }),

@@ -75,7 +75,11 @@ impl<'a> File<'a> {
     /// The whole content, unpacked if it is gzip; a checksum is taken over this. Stops with an error beyond the length
     /// that any file of images may have.
     pub fn unpacked(self) -> Result<Cow<'a, [u8]>, MnistError> {
-        let content = self.start(MOST_BYTES + 1)?;
+        let content = if self.is_gzip() {
+            self.next(&mut self.content(), MOST_BYTES + 1)?.into()
+        } else {
+            Cow::Borrowed(self.bytes)
+        };
         if content.len() as u64 > MOST_BYTES {
             return Err(MnistError::TooLong { file: self.name.into(), expected: MOST_BYTES });
         }
@@ -84,24 +88,24 @@ impl<'a> File<'a> {
 
     /// The values after the header, which is checked: pixels of images of 28 x 28, or labels.
     pub fn values(self, kind: Kind) -> Result<Vec<u8>, MnistError> {
-        let header_length = kind.header_length();
-        let header = self.start(header_length as u64)?;
-        let expected = (header_length + self.count(&header, kind)? * kind.bytes_each()) as u64;
-        let content = self.start(expected + 1)?;
-        let (length, file) = (content.len() as u64, self.name.to_string());
+        let mut content = self.content();
+        let header = self.next(&mut content, kind.header_length() as u64)?;
+        let expected = (self.count(&header, kind)? * kind.bytes_each()) as u64;
+        let values = self.next(&mut content, expected + 1)?;
+        let whole = |values: u64| header.len() as u64 + values;
+        let (length, file) = (values.len() as u64, self.name.to_string());
         if length < expected {
-            return Err(MnistError::Truncated { file, length, expected, header: false });
+            return Err(MnistError::Truncated {
+                file,
+                length: whole(length),
+                expected: whole(expected),
+                header: false,
+            });
         }
         if length > expected {
-            return Err(MnistError::TooLong { file, expected });
+            return Err(MnistError::TooLong { file, expected: whole(expected) });
         }
-        Ok(match content {
-            Cow::Borrowed(content) => content[header_length..].to_vec(),
-            Cow::Owned(mut content) => {
-                content.drain(..header_length);
-                content
-            }
-        })
+        Ok(values)
     }
 
     /// The count of images or labels in the header.
@@ -131,15 +135,20 @@ impl<'a> File<'a> {
         Ok(count as usize)
     }
 
-    /// The first `most` bytes of the unpacked content, or all of it if it is shorter.
-    fn start(self, most: u64) -> Result<Cow<'a, [u8]>, MnistError> {
-        if !self.bytes.starts_with(&[0x1f, 0x8b]) {
-            let end = usize::try_from(most).unwrap_or(usize::MAX).min(self.bytes.len());
-            return Ok(Cow::Borrowed(&self.bytes[..end]));
-        }
-        let mut content = Vec::new();
-        match MultiGzDecoder::new(self.bytes).take(most).read_to_end(&mut content) {
-            Ok(_) => Ok(Cow::Owned(content)),
+    fn is_gzip(&self) -> bool {
+        self.bytes.starts_with(&[0x1f, 0x8b])
+    }
+
+    /// The content, unpacked as it is read.
+    fn content(self) -> Box<dyn Read + 'a> {
+        if self.is_gzip() { Box::new(MultiGzDecoder::new(self.bytes)) } else { Box::new(self.bytes) }
+    }
+
+    /// The next `most` bytes of the content, or all that are left.
+    fn next(&self, content: &mut dyn Read, most: u64) -> Result<Vec<u8>, MnistError> {
+        let mut bytes = Vec::new();
+        match content.take(most).read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
             Err(error) => {
                 let reason = match error.kind() {
                     ErrorKind::UnexpectedEof => "the gzip data end too early".to_string(),

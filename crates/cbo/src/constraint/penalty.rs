@@ -13,6 +13,8 @@ const GROWTH: f64 = 1.5;
 const SHRINKAGE: f64 = 1.1;
 /// The most that a weight grows in all.
 const MOST: f64 = 1e30;
+/// Beyond any count of what has grown.
+const COUNTED: f64 = (1u64 << 53) as f64;
 
 /// What violations cost.
 #[derive(Clone, Debug)]
@@ -98,8 +100,9 @@ impl Penalty {
 
     /// Lets the weight of a constraint grow.
     pub fn raise(&mut self, j: usize) {
-        if self.weights[j] < MOST * self.first[j] {
-            self.weights[j] *= GROWTH;
+        let more = self.weights[j] * GROWTH;
+        if self.weights[j] < MOST * self.first[j] && more.is_finite() {
+            self.weights[j] = more;
             self.grown += 1;
         }
     }
@@ -114,11 +117,14 @@ impl Penalty {
         let (weights, rest) = numbers.split_at_checked(count)?;
         let (first, rest) = rest.split_at_checked(count)?;
         let (bounds, rest) = rest.split_at_checked(count)?;
-        let [grown] = rest else { return None };
+        let &[grown] = rest else { return None };
         let fine = |x: &f64| *x >= 0.0 && x.is_finite();
-        let is_whole = weights.iter().chain(first).chain(rest).all(fine) && bounds.iter().all(|b| *b >= 0.0);
+        let is_whole = weights.iter().chain(first).all(fine)
+            && bounds.iter().all(|b| *b >= 0.0)
+            // With room to count further.
+            && (0.0..COUNTED).contains(&grown);
         let own = |numbers: &[f64]| numbers.to_vec();
-        is_whole.then(|| Self { weights: own(weights), first: own(first), bounds: own(bounds), grown: *grown as u64 })
+        is_whole.then(|| Self { weights: own(weights), first: own(first), bounds: own(bounds), grown: grown as u64 })
     }
 
     /// How many numbers [`to_numbers`](Self::to_numbers) gives.
@@ -137,4 +143,29 @@ fn range<'a, T: Scalar>(numbers: impl Iterator<Item = &'a T>) -> f64 {
     }
     let quartiles = sorted[(3 * n / 4).min(n - 1)] - sorted[n / 4];
     if quartiles > 0.0 { quartiles } else { sorted[n - 1] - sorted[0] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_no_penalty_are_refused() {
+        let grown = |grown: f64| Penalty::from_numbers(1, &[2.0, 1.0, f64::INFINITY, grown]);
+        assert!(grown(7.0).is_some_and(|penalty| penalty.to_numbers()[3] == 7.0));
+        // It is counted further.
+        for wrong in [u64::MAX as f64, f64::MAX, f64::INFINITY, f64::NAN, -1.0] {
+            assert!(grown(wrong).is_none(), "{wrong}");
+        }
+        assert!(Penalty::from_numbers(1, &[f64::INFINITY, 1.0, 1.0, 0.0]).is_none());
+    }
+
+    #[test]
+    fn a_weight_stays_finite() {
+        let mut penalty = Penalty::from_numbers(1, &[1e308, 1e308, 0.0, 0.0]).expect("a penalty");
+        (0..3).for_each(|_| penalty.raise(0));
+        let numbers = penalty.to_numbers();
+        assert_eq!((numbers[0], numbers[3]), (1e308 * GROWTH, 1.0));
+        assert!(Penalty::from_numbers(1, &numbers).is_some());
+    }
 }

@@ -42,18 +42,14 @@ impl<T: Scalar> Constraints<T> {
         }
         let (all, batch) = (plan.config().particles, plan.batch_size());
         let remembered = if plan.config().method.remembers() { all * (1 + count) } else { 0 };
-        let nothing = T::from_f64(f64::NAN);
-        Some(Self {
-            penalty: Penalty::new(count),
-            energies: vec![nothing; batch],
-            values: vec![nothing; batch * count],
-            priced: Vec::new(),
-            remembered: vec![nothing; remembered],
-            agreed: vec![0.0; count],
-            before: Vec::new(),
-            doubles: Vec::new(),
-            weights: Vec::new(),
-        })
+        let nothing = |count: usize| vec![T::from_f64(f64::NAN); count];
+        Some(Self::of(Penalty::new(count), nothing(batch), nothing(batch * count), nothing(remembered)))
+    }
+
+    fn of(penalty: Penalty, energies: Vec<T>, values: Vec<T>, remembered: Vec<T>) -> Self {
+        let agreed = vec![0.0; penalty.count()];
+        let (priced, before, doubles, weights) = Default::default();
+        Self { penalty, energies, values, priced, remembered, agreed, before, doubles, weights }
     }
 
     /// How many constraints there are.
@@ -156,18 +152,12 @@ impl<T: Scalar> Constraints<T> {
         to.numbers(&self.remembered);
     }
 
-    /// The same, of a run that has `particles` particles now.
-    pub fn load(&mut self, from: &mut Reader<'_>, evaluated: usize, particles: usize) -> Result<(), StateError> {
-        let count = self.count();
-        let mut numbers = vec![0.0; Penalty::numbers_of(count)];
-        from.numbers(&mut numbers)?;
-        self.penalty = Penalty::from_numbers(count, &numbers).ok_or(StateError::Damaged)?;
-        self.energies.truncate(evaluated);
-        self.values.truncate(evaluated * count);
-        self.remembered.truncate(particles * (1 + count));
-        from.numbers(&mut self.energies)?;
-        from.numbers(&mut self.values)?;
-        from.numbers(&mut self.remembered)
+    /// The same, of a run in which this many particles are evaluated in a step, and this many remember a point.
+    pub fn load(count: usize, from: &mut Reader<'_>, evaluated: usize, remembering: usize) -> Result<Self, StateError> {
+        let penalty =
+            Penalty::from_numbers(count, &from.many(Penalty::numbers_of(count))?).ok_or(StateError::Damaged)?;
+        let (energies, values) = (from.many(evaluated)?, from.many(evaluated.saturating_mul(count))?);
+        Ok(Self::of(penalty, energies, values, from.many(remembering.saturating_mul(1 + count))?))
     }
 }
 

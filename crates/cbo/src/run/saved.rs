@@ -2,6 +2,7 @@
 
 use super::{Nature, Run};
 use crate::config::Plan;
+use crate::constraint::Constraints;
 use crate::device::Place;
 use crate::method::Move;
 use crate::run::Process;
@@ -68,7 +69,7 @@ impl<T: Scalar> Run<T> {
         let mut from = Reader::begin::<T>(plan, bytes)?;
         let count = from.constraints(constraints)?;
         let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
-        let mut run = Self::begin(plan, nature, count, place)?;
+        let mut run = Self::without_constraints(plan, nature, count > 0, place)?;
         run.round = from.count()?;
         let mut numbers = [0.0; 5];
         from.numbers(&mut numbers)?;
@@ -108,8 +109,9 @@ impl<T: Scalar> Run<T> {
             return Err(StateError::Damaged);
         }
         run.backend.load(&mut from, run.round)?;
-        if let Some(constraints) = &mut run.constraints {
-            constraints.load(&mut from, run.backend.count(), run.backend.ensemble().len())?;
+        if count > 0 {
+            let remembering = if method.remembers() { run.backend.ensemble().len() } else { 0 };
+            run.constraints = Some(Constraints::load(count, &mut from, run.backend.count(), remembering)?);
         }
         let known = from.known(count)?;
         from.end()?;
