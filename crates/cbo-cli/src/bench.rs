@@ -46,7 +46,7 @@ pub struct BenchArgs {
     /// Instruction set: avx512, avx2 or portable, or all that this machine has; that of CBO_SIMD, or the best, if absent
     #[arg(long, value_name = "SET")]
     simd: Option<String>,
-    /// Where to compute: cpu, or cuda[:N], the NVIDIA GPU of this number, with the floors of that
+    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, with the floors of that
     #[arg(long, value_name = "DEVICE", default_value = "cpu", conflicts_with_all = ["simd", "threads"])]
     device: DeviceSpec,
     /// Seconds to spend on each row

@@ -55,7 +55,7 @@ pub struct ResumeArgs {
     /// Threads from now on; 0 for one per core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
-    /// Where to compute from now on: cpu or cuda[:N] [default: as before]
+    /// Where to compute from now on: `cpu` or `cuda[:N]` [default: as before]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,
     /// Seconds between two checkpoints [default: 30]

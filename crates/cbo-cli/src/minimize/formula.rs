@@ -16,8 +16,8 @@ const SHOWN: usize = 100;
 #[derive(Args, Clone, Debug, Default)]
 pub struct FormulaOptions {
     /// A formula to minimise instead of a function, such as "sum(x^2 + 2.5*(1 - cos(2*pi*x)))", with --dim and --bounds (or --init):
-    /// x[1] to x[d], sum, prod, mean, min and max of an expression in x or over an index (sum(i, 1, d-1, x[i]*x[i+1])), + - * / ^, pi, e,
-    /// sin cos tan sinh cosh tanh exp ln log2 log10 sqrt abs sign floor round, names (a = 2; a*x[1])
+    /// `x[1]` to `x[d]`, sum, prod, mean, min and max of an expression in x or over an index (`sum(i, 1, d-1, x[i]*x[i+1])`), + - * / ^, pi, e,
+    /// sin cos tan sinh cosh tanh exp ln log2 log10 sqrt abs sign floor round, names (`a = 2; a*x[1]`)
     #[arg(long, value_name = "FORMULA", help_heading = "Problem")]
     pub formula: Option<String>,
     /// A named number in the formula: NAME=VALUE, more than once or several with `;` between
