@@ -38,10 +38,6 @@ const CASES: &[(&str, &[&str])] = &[
     ("minimize sphere --dim 2 --device cuda:x", &["--device", "cuda:x", "cpu, cuda or cuda:N"]),
     // Nobody has so many; elsewhere there is no driver.
     ("minimize sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
-    (
-        "minimize --command true --dim 2 --bounds -1,1 --device cuda",
-        &["device = cuda:0", "programs run on the processor"],
-    ),
     ("minimize g06 --device cuda", &["device = cuda:0", "constraints"]),
     ("bench --device cuda:999", &["device = cuda:999"]),
     (
