@@ -46,7 +46,7 @@ fn refused(message: &str, text: &str) -> bool {
 fn refused_by_the_command(error: &CliError, text: &str) -> bool {
     assert_eq!(error.code(), 2, "{error:?}");
     match error {
-        CliError::Usage(message) => refused(message, text),
+        CliError::Usage(message) | CliError::Pointed { message, .. } => refused(message, text),
         CliError::Clap(_) => false,
         other => panic!("{other:?}"),
     }
