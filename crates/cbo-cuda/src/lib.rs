@@ -32,7 +32,7 @@ use machine::{Kernel, Machine};
 use source::Shape;
 use std::sync::Arc;
 
-/// Operations of a formula at the most: compiling takes about a second for each thousand.
+/// Operations of a formula at the most: longer ones take long to compile.
 const MOST_OPERATIONS: usize = 20_000;
 
 /// A GPU.

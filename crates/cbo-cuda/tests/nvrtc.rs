@@ -68,13 +68,13 @@ where
 }
 
 #[test]
-fn every_operation_and_every_switch_compiles() {
+fn functions_and_switches_compile() {
     // SAFETY: this only looks whether the library can be loaded.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
         eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
         return;
     }
-    // Together they have every operation of a formula; all functions are compiled for the processor, in `bits.rs`.
+    // Functions of many kinds; all of them are compiled for the processor, in `bits.rs`.
     for (index, name) in FUNCTIONS.iter().enumerate() {
         let info = find(name).expect("a function");
         let problem = Problem::builder(name).dim(info.default_dim().unwrap_or(5)).build().expect("a problem");
