@@ -12,7 +12,17 @@ FN void philox(u32 (&c)[4], u32 k0, u32 k1) {
 }
 
 // A root that is quick in double precision: see `Vector::quick_sqrt`.
+#ifdef __CUDACC__
+// The root as the compiler has it for normal numbers, rounded correctly, without looking whether x is one: it is, or 0.
+FN float quick_sqrt(float x) {
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(x, 1e-30f)));
+    const float root = x * inverse;
+    return mul_add(mul_add(-root, root, x), 0.5f * inverse, root);
+}
+#else
 FN float quick_sqrt(float x) { return sqrtf(x); }
+#endif
 FN double quick_sqrt(double x) {
     const float single = sqrtf((float)x);
     const double half_inverse = (double)(0.5f / single), r = (double)single;
@@ -28,12 +38,16 @@ template <class R> FN R radius(u32 word) {
     return quick_sqrt(mul_add(radius_polynomial(x), x, whole));
 }
 
+// x, or -x if the highest bit of the word is set.
+FN float with_sign(float x, u32 word) { return __int_as_float(__float_as_int(x) ^ (int)(word & 0x80000000u)); }
+FN double with_sign(double x, u32 word) { return word >> 31 ? -x : x; }
+
 template <class R> FN void on_circle(R r, u32 word, R& first, R& second) {
-    const R t = ((R)((int)(word & 0x3fffffffu) - (1 << 29)) + (R)0.5) * (R)(1.0 / 536870912.0);
+    // (n + 0.5) 2^-29: a power of two only scales, so one rounding does.
+    const R t = mul_add((R)((int)(word & 0x3fffffffu) - (1 << 29)), (R)(1.0 / 536870912.0), (R)(0.5 / 536870912.0));
     const R t2 = t * t;
-    const R s = sine_polynomial(t2) * t, c = cosine_polynomial(t2);
-    const R larger = word >> 31 ? -c : c;
-    const bool exchanged = word >> 30 & 1u;
+    const R s = sine_polynomial(t2) * t, larger = with_sign(cosine_polynomial(t2), word);
+    const bool exchanged = (word & 0x40000000u) != 0;
     first = r * (exchanged ? s : larger);
     second = r * (exchanged ? larger : s);
 }
@@ -44,4 +58,17 @@ FN void normals(const Noise& noise, u32 particle, u32 quad, T (&z)[4]) {
     philox(c, noise.key[0], noise.key[1]);
     on_circle(radius<T>(c[0]), c[1], z[0], z[1]);
     on_circle(radius<T>(c[2]), c[3], z[2], z[3]);
+}
+
+struct Four { T z[4]; };
+#if CALLED
+APART
+#else
+FN
+#endif
+Four four_normals(u32 particle, u32 quad, u32 high0, u32 high1, u32 key0, u32 key1) {
+    const Noise noise = {{key0, key1}, {high0, high1}};
+    Four four;
+    normals(noise, particle, quad, four.z);
+    return four;
 }

@@ -1,15 +1,15 @@
 // One step: the pending move, the energies, and the sums of all blocks, in one pass over the particles.
 //
-// Positions lie coordinate by coordinate (coordinate k of particle i at k n + i), a thread has a particle, and all that is done to a
-// particle is done in the order of the engine. Blocks of ROWS particles are summed up as the engine sums them, and merged along its tree:
-// the GROUP blocks of a thread block by `step` where that is quick, all others by `merge`, in as many launches as it takes.
+// Positions lie coordinate by coordinate (coordinate k of particle i at k n + i), and all that is done to a particle is done in the order
+// of the engine. A thread block has the ROWS particles of a block of the engine, and sums them up as the engine does. Sums are merged along
+// the engine's tree, CHUNK of them by the thread block that comes last among those that have them, and so on until all are one.
 //
-// From `source.rs`: T, DIM, ROWS, GROUP, THREADS, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`.
+// From `source.rs`: T, DIM, ROWS, THREADS, CHUNK, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`.
 
-#define TOGETHER (ROWS * GROUP)
 #define FIELDS 8
 #define STRIDE (FIELDS + DIM)
 #define WORDS ((ROWS + 31) / 32)
+#define WARPS (THREADS / WARP)
 #define LANES (sizeof(T) == 8 ? 8 : 16)
 enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES };
 
@@ -18,7 +18,7 @@ struct Args {
     T* positions;
     T* energies;
     double* partials;
-    double* result;  // the merged sums, the best particle's position, and the number of the launch
+    double* result;  // of `widths`; `step` puts the merged sums and the best particle's position there, as `publish` does
     const T* low;
     const T* high;
     const T* far_centre;  // the centre where it does not fit below
@@ -26,11 +26,9 @@ struct Args {
     u64 launch;
     double alpha;
     u32 key[2], diffusion[2], kick_noise[2];
-    u32 moves, kicks, vanishes, evaluates, weighs;
-    u32 merged, chunk;  // partial sums that are left for `merge`, and how many a thread block takes
-    u32 padding;
-    double* merged_to;  // where it puts them, and room to do it
-    double* spare;
+    u32 moves, kicks, vanishes, evaluates, weighs, padding;
+    u32* arrived;  // thread blocks that have come to a place of the tree
+    double* spare;  // room to merge, where it is not shared memory
     T keep, noise, kick, longest;
     T centre[CENTRE];
 };
@@ -46,12 +44,15 @@ struct Held {
     T x[DIM];
     FN_MEMBER T at(u32 k) const { return x[k]; }
     FN_MEMBER void set(u32 k, T v) { x[k] = v; }
+    FN_MEMBER void need(u32) {}
 };
 struct Lying {
-    T* x;
+    T* all;
     u64 n;
-    FN_MEMBER T at(u32 k) const { return x[k * n]; }
-    FN_MEMBER void set(u32 k, T v) { x[k * n] = v; }
+    u32 i;
+    FN_MEMBER T at(u32 k) const { return (all + k * n)[i]; }
+    FN_MEMBER void set(u32 k, T v) { (all + k * n)[i] = v; }
+    FN_MEMBER void need(u32) {}
 };
 
 #if ISOTROPIC
@@ -107,42 +108,101 @@ FN T settled(T x, u32 k, const Args& a) {
     return x;
 }
 
-// The move of one particle.
-template <class P> FN void advance(P& p, const Args& a, u32 particle) {
-    const Noise diffusion = {{a.key[0], a.key[1]}, {a.diffusion[0], a.diffusion[1]}};
-    const Noise kicks = {{a.key[0], a.key[1]}, {a.kick_noise[0], a.kick_noise[1]}};
-#if ISOTROPIC && TRUNCATED
-    const T amplitude = least_of(norm_of(p, a), a.longest) * a.noise;
-#elif ISOTROPIC
-    const T amplitude = norm_of(p, a) * a.noise;
+// How a particle moves.
+struct Mover {
+    const Args& a;
+    u32 particle;
+#if ISOTROPIC
+    T amplitude;
 #endif
-    EACH_COORDINATE for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
-        T xi[4], kick[4];
-        normals(diffusion, particle, quad, xi);
-        if (a.kicks) normals(kicks, particle, quad, kick);
+    template <class P> FN_MEMBER Mover(const Args& args, u32 i, const P& p) : a(args), particle(i) {
+#if ISOTROPIC && TRUNCATED
+        amplitude = least_of(norm_of(p, a), a.longest) * a.noise;
+#elif ISOTROPIC
+        amplitude = norm_of(p, a) * a.noise;
+#endif
+    }
+    // Coordinates 4 quad to 4 quad + 3.
+    FN_MEMBER void move(u32 quad, T (&x)[4]) const {
+        const Four xi = four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+#if KICKED
+        Four kick = {};
+        if (a.kicks) kick = four_normals(particle, quad, a.kick_noise[0], a.kick_noise[1], a.key[0], a.key[1]);
+#endif
         EACH for (u32 j = 0; j < 4; ++j) {
             const u32 k = 4 * quad + j;
             if (k < DIM) {
-                const T centre = CENTRE_OF(a, k), distance = p.at(k) - centre;
+                const T centre = CENTRE_OF(a, k), distance = x[j] - centre;
 #if ISOTROPIC
-                T x = mul_add(amplitude, xi[j], mul_add(distance, a.keep, centre));
+                T moved = mul_add(amplitude, xi.z[j], mul_add(distance, a.keep, centre));
 #elif TRUNCATED
                 const T far = DRIFT_FIRST ? distance * a.keep : distance;
                 const T cut = greatest_of(least_of(far, a.longest), (T)0.0 - a.longest);
-                T x = mul_add(a.noise * cut, xi[j], mul_add(distance, a.keep, centre));
+                T moved = mul_add(a.noise * cut, xi.z[j], mul_add(distance, a.keep, centre));
 #else
-                T x = mul_add(distance, mul_add(a.noise, xi[j], a.keep), centre);
+                T moved = mul_add(distance, mul_add(a.noise, xi.z[j], a.keep), centre);
 #endif
-                if (a.kicks) x = mul_add(a.kick, kick[j], x);
-                p.set(k, settled(x, k, a));
+#if KICKED
+                if (a.kicks) moved = mul_add(a.kick, kick.z[j], moved);
+#endif
+                x[j] = settled(moved, k, a);
             }
         }
+    }
+};
+
+// The coordinates of one particle that moves while its energy is computed: four of them are moved and written when they are first needed,
+// and the next ones are on their way.
+struct Moving {
+    Mover mover;
+    Lying lying;
+    T x[(DIM + 3) / 4 * 4], next[AHEAD][4];
+    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p) : mover(a, (u32)i, p), lying(p) {
+        EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad);
+    }
+    FN_MEMBER void fetch(u32 quad) {
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[quad % AHEAD][j] = lying.at(4 * quad + j);
+    }
+    FN_MEMBER T at(u32 k) const { return x[k]; }
+    FN_MEMBER void need(u32 quad) {
+        T four[4];
+        EACH for (u32 j = 0; j < 4; ++j) four[j] = next[quad % AHEAD][j];
+        fetch(quad + AHEAD);
+        mover.move(quad, four);
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) lying.set(4 * quad + j, x[4 * quad + j] = four[j]);
+    }
+};
+
+template <class P> FN void advance(P& p, const Args& a, u32 particle) {
+    const Mover mover(a, particle, p);
+    EACH_COORDINATE for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
+        T four[4];
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) four[j] = p.at(4 * quad + j);
+        mover.move(quad, four);
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) p.set(4 * quad + j, four[j]);
     }
 }
 
 // Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes.
 FN T visit(const Args& a, u64 i, u32* sign) {
+    Lying lying = {a.positions, a.particles, (u32)i};
+#if LAZY
+    if (a.moves) {
+        Moving p(a, i, lying);
+        const T e = energy(p);
+#if VANISHING
 #if HELD
+        Held moved;
+        EACH for (u32 k = 0; k < DIM; ++k) moved.x[k] = p.x[k];
+#else
+        Lying& moved = lying;
+#endif
+        if (sign && a.evaluates) *sign = vanishes(moved) > (T)0.0;
+#endif
+        return a.evaluates ? e : a.energies[i];
+    }
+    Lying& p = lying;
+#elif HELD
     Held p;
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = a.positions[k * a.particles + i];
     if (a.moves) {
@@ -150,11 +210,11 @@ FN T visit(const Args& a, u64 i, u32* sign) {
         EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) a.positions[k * a.particles + i] = p.x[k];
     }
 #else
-    Lying p = {a.positions + i, a.particles};
+    Lying& p = lying;
     if (a.moves) advance(p, a, (u32)i);
 #endif
     if (!a.evaluates) return a.energies[i];
-#if VANISHING && HELD
+#if VANISHING
     if (sign) *sign = vanishes(p) > (T)0.0;
 #endif
     return energy(p);
@@ -195,150 +255,151 @@ FN double merged(double alpha, const double* left, const double* right, u32 what
         (other) = swap_;                                                                                       \
     }
 
-KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
-    SHARED double energies[TOGETHER], weights[TOGETHER];
-    SHARED double best[GROUP][8];
-    SHARED u32 place[GROUP][8], failed[GROUP][8], infeasible[GROUP][8];
-    SHARED double least[GROUP], lanes[GROUP][8], squares[GROUP][8];
-    SHARED u32 weighed[GROUP][WORDS];
-#if SUMS_SHARED
-    SHARED double sums_of_group[GROUP * STRIDE], merged_sums[(GROUP + 1) / 2 * STRIDE];
-#define SUMS(b) (sums_of_group + (b) * STRIDE)
-#else
-#define SUMS(b) (a.partials + ((u64)BLOCK * GROUP + (b)) * STRIDE)
-#endif
-    const u64 first = (u64)BLOCK * TOGETHER, blocks = (a.particles + ROWS - 1) / ROWS;
+// Half a number for whoever waits for it in this machine's memory, each with the number of the launch: so nobody need say when all are there.
+FN void publish_word(const Args& a, u32 place, u32 word) { ((volatile u64*)a.result)[place] = a.launch << 32 | word; }
+FN void publish(const Args& a, u32 place, float x) { publish_word(a, place, (u32)__float_as_int(x)); }
+FN void publish(const Args& a, u32 place, double x) {
+    publish_word(a, place, (u32)__double_as_longlong(x));
+    publish_word(a, place + 1, (u32)((u64)__double_as_longlong(x) >> 32));
+}
 
-    // Positions and energies.
+KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
+    SHARED T energies[ROWS], best[WARPS];
+    SHARED double weights[ROWS], lanes[8], squares[8];
+    SHARED u32 place[WARPS], failed[WARPS], weighed[WORDS];
+    SHARED u32 last;
+    const u64 first = (u64)BLOCK * ROWS;
+    const u32 rows = a.particles - first < ROWS ? (u32)(a.particles - first) : ROWS;
+
+    // Positions and energies, and the least of those, the place of that, and the failures in each warp. If energies vanish, all again.
 #if VANISHING
-    SHARED u32 vanished[GROUP][(ROWS + VANISHING - 1) / VANISHING];
+    SHARED u32 vanished[(ROWS + VANISHING - 1) / VANISHING];
+    for (u32 again = 0; again < 2; ++again)
 #endif
-    PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) {
+    {
+        PHASE(t) {
+            T low = (T)infinity();
+            u32 where = 0, fails = 0;
+            for (u32 r = t; r < rows; r += TEAM) {
 #if VANISHING
-        u32* const sign = r % ROWS % VANISHING == 0 ? &vanished[r / ROWS][r % ROWS / VANISHING] : 0;
-        if (sign) *sign = 0;
+                T e;
+                if (again) {
+                    e = energies[r];
+                    if (vanished[r / VANISHING]) {
+                        Lying p = {a.positions, a.particles, (u32)first + r};
+                        e = energy_vanishing(p);
+                    }
+                } else {
+                    u32* const sign = r % VANISHING == 0 ? &vanished[r / VANISHING] : 0;
+                    if (sign) *sign = 0;
+                    e = visit(a, first + r, sign);
+                }
 #else
-        u32* const sign = 0;
+                const T e = visit(a, first + r, 0);
 #endif
-        if (first + r < a.particles) {
-            const T e = visit(a, first + r, sign);
-            if (a.evaluates) a.energies[first + r] = e;
-            energies[r] = (double)e;
+                if (a.evaluates) a.energies[first + r] = e;
+                energies[r] = e;
+                const bool finite = absolute(e) < (T)infinity();
+                // Infinite ones in the upper half.
+                if (!finite) fails += e == (T)infinity() ? 0x10000 : 1;
+                if (finite && e < low) { low = e; where = r; }
+            }
+            least_of_warp(low, where, fails);
+            if (t % WARP == 0) { best[t / WARP] = low; place[t / WARP] = where; failed[t / WARP] = fails; }
         }
-        if (r % ROWS % 32 == 0) weighed[r / ROWS][r % ROWS / 32] = 0;
-    }
-#if VANISHING && !HELD
-    if (a.evaluates) {
-        PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (r % ROWS % VANISHING == 0 && first + r < a.particles) {
-            const Lying p = {a.positions + first + r, a.particles};
-            vanished[r / ROWS][r % ROWS / VANISHING] = vanishes(p) > (T)0.0;
-        }
-    }
-#endif
 #if VANISHING
-    u32 any = 0;
-    for (u32 g = 0; g < sizeof vanished / sizeof(u32); ++g) any |= vanished[0][g];
-    if (any) {
-        PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (first + r < a.particles && vanished[r / ROWS][r % ROWS / VANISHING]) {
-            const Lying p = {a.positions + first + r, a.particles};
-            const T e = energy_vanishing(p);
-            a.energies[first + r] = e;
-            energies[r] = (double)e;
-        }
-    }
+        u32 any = 0;
+        for (u32 g = 0; g < (rows + VANISHING - 1) / VANISHING; ++g) any |= vanished[g];
+        if (!any) break;
 #endif
+    }
     if (!a.weighs) return;
 
-    // The least energy of each block, and the failures in it: by eight threads for a block, and then by one.
-    PHASE(t) for (u32 at = t; at < GROUP * 8; at += TEAM) {
-        const u32 b = at / 8, lane = at % 8;
-        double low = infinity();
-        u32 where = 0, fails = 0, infinite = 0;
-        EACH_EIGHTH for (u32 r = lane; r < ROWS; r += 8) if (first + b * ROWS + r < a.particles) {
-            const double e = energies[b * ROWS + r];
-            const bool finite = fabs(e) < infinity();
-            if (!finite) { if (e == infinity()) ++infinite; else ++fails; }
-            if (finite && e < low) { low = e; where = r; }
+    // Weights relative to the least energy.
+    PHASE(t) {
+        T low = best[0];
+        EACH for (u32 w = 1; w < WARPS; ++w) low = least_of(best[w], low);
+        for (u32 r = t; r < 32 * WORDS; r += TEAM) {
+            double w = 0.0;
+            if (r < rows && low != (T)infinity()) {
+                const double e = energies[r], gap = e - (double)low;
+                w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
+                if (!(fabs(e) < infinity())) w = 0.0;
+                if (w != 0.0) weights[r] = w;
+            }
+            MARK(weighed[r / 32], r % 32, w != 0.0)
         }
-        best[b][lane] = low; place[b][lane] = where; failed[b][lane] = fails; infeasible[b][lane] = infinite;
-    }
-    PHASE(t) for (u32 b = t; b < GROUP; b += TEAM) if (first + b * ROWS < a.particles) {
-        double low = best[b][0];
-        u32 where = place[b][0], fails = failed[b][0], infinite = infeasible[b][0];
-        EACH for (u32 lane = 1; lane < 8; ++lane) {
-            const double e = best[b][lane];
-            if (e < low || (e == low && place[b][lane] < where)) { low = e; where = place[b][lane]; }
-            fails += failed[b][lane]; infinite += infeasible[b][lane];
-        }
-        double* sums = SUMS(b);
-        sums[LEAST] = low; sums[PARTICLE] = (double)(first + b * ROWS + (low == infinity() ? 0 : where));
-        sums[FAILED] = fails; sums[INFEASIBLE] = infinite; sums[SHIFT] = low; sums[SQUARES + 1] = 0.0;
-        least[b] = low;
-    }
-
-    // Weights relative to it.
-    PHASE(t) for (u32 r = t; r < TOGETHER; r += TEAM) if (first + r < a.particles && least[r / ROWS] != infinity()) {
-        const double e = energies[r], gap = e - least[r / ROWS];
-        double w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
-        if (!(fabs(e) < infinity())) w = 0.0;
-        weights[r] = w;
-        if (w != 0.0) SET_BIT(weighed[r / ROWS][r % ROWS / 32], r % ROWS % 32);
     }
 
     // Their sums, lane by lane, and the weighted sums of the positions, coordinate by coordinate. Weights of zero add nothing.
-    PHASE(t) for (u32 at = t; at < GROUP * (8 + DIM); at += TEAM) if (first + at / (8 + DIM) * ROWS < a.particles) {
-        const u32 b = at / (8 + DIM), what = at % (8 + DIM);
-        const T* column = a.positions + (what - 8) * a.particles + first + b * ROWS;
+    double* sums = a.partials + (u64)BLOCK * STRIDE;
+    PHASE(t) for (u32 what = t; what < 8 + DIM; what += TEAM) {
+        const T* column = a.positions + (what - 8) * a.particles + first;
         const u32 mine = what < 8 ? 0x01010101u << what : 0xffffffffu;
         double sum = 0.0, square = 0.0;
         for (u32 word = 0; word < WORDS; ++word)
-            for (u32 bits = weighed[b][word] & mine; bits; bits &= bits - 1) {
+            for (u32 bits = weighed[word] & mine; bits; bits &= bits - 1) {
                 const u32 r = 32 * word + FIRST_BIT(bits);
-                const double w = weights[b * ROWS + r];
+                const double w = weights[r];
                 sum = what < 8 ? sum + w : mul_add((double)column[r], w, sum);
                 square = mul_add(w, w, square);
             }
-        if (what < 8) { lanes[b][what] = sum; squares[b][what] = square; }
-        else SUMS(b)[FIELDS + what - 8] = sum;
+        if (what < 8) { lanes[what] = sum; squares[what] = square; }
+        else sums[FIELDS + what - 8] = sum;
     }
-    PHASE(t) for (u32 at = t; at < 2 * GROUP; at += TEAM) if (first + at / 2 * ROWS < a.particles)
-        SUMS(at / 2)[at % 2 ? SQUARES : MASS] = sum_of<double, 8>(at % 2 ? squares[at / 2] : lanes[at / 2]);
 
-    // The part of the tree that is here.
-#if SUMS_SHARED
-    const u64 own = blocks - first / ROWS;
-    double *from = sums_of_group, *other = merged_sums;
-    MERGE_TREE(a.alpha, from, other, (u32)(own < GROUP ? own : GROUP))
-    PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) a.partials[(u64)BLOCK * STRIDE + k] = from[k];
-#endif
-}
-
-// Merges partial sums, `chunk` of them by each thread block, and writes those of chunk c to place c of `merged`. A single thread block
-// publishes the result.
-KERNEL(MERGE_THREADS) merge(const GRID_CONSTANT Args a) {
-    const u32 before = BLOCK * a.chunk, count = a.merged - before < a.chunk ? a.merged - before : a.chunk;
-    double* from = a.partials + (u64)before * STRIDE;
+    // The tree: whoever comes last merges what is there, and goes on with that.
+    u32 node = BLOCK, count = BLOCKS, counters = 0;
+    double* level = a.partials;
+    PHASE(t) if (t == 0) {
+        T low = best[0];
+        u32 where = place[0], fails = failed[0];
+        EACH for (u32 w = 1; w < WARPS; ++w) {
+            if (best[w] < low || (best[w] == low && place[w] < where)) { low = best[w]; where = place[w]; }
+            fails += failed[w];
+        }
+        sums[LEAST] = low; sums[PARTICLE] = (double)(first + (low == (T)infinity() ? 0 : where));
+        sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = low; sums[SQUARES + 1] = 0.0;
+        sums[MASS] = sum_of<double, 8>(lanes); sums[SQUARES] = sum_of<double, 8>(squares);
+        const u32 left = count - node / CHUNK * CHUNK;
+        last = LAST_OF(a.arrived[node / CHUNK], left < CHUNK ? left : CHUNK);
+        SEE_OTHERS();
+    }
 #if CHUNK_SHARED
-    DYNAMIC_SHARED(pool)
-    double *in = pool, *other = pool + count * STRIDE;
-    PHASE(t) for (u32 at = t; at < count * STRIDE; at += TEAM) in[at] = from[at];
-    MERGE_TREE(a.alpha, in, other, count)
-    from = in;
-#else
-    double* other = a.spare + (u64)before * STRIDE;
-    MERGE_TREE(a.alpha, from, other, count)
+    SHARED double pool[CHUNK * STRIDE], half[(CHUNK + 1) / 2 * STRIDE];
 #endif
-    if (a.merged > a.chunk) {
-        PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) a.merged_to[(u64)BLOCK * STRIDE + k] = from[k];
-        return;
+    while (last) {
+        const u32 chunk = node / CHUNK, left = count - chunk * CHUNK, members = left < CHUNK ? left : CHUNK;
+        double* from = level + (u64)chunk * CHUNK * STRIDE;
+#if CHUNK_SHARED
+        double *in = pool, *other = half;
+        PHASE(t) for (u32 at = t; at < members * STRIDE; at += TEAM) in[at] = LOAD_FAR(from[at]);
+        MERGE_TREE(a.alpha, in, other, members)
+        from = in;
+#else
+        double* other = a.spare + (from - a.partials);
+        MERGE_TREE(a.alpha, from, other, members)
+#endif
+        if (count <= CHUNK) {
+            const u64 particle = (u64)from[PARTICLE];
+            PHASE(t) {
+                for (u32 k = t; k < STRIDE; k += TEAM) publish(a, 2 * k, from[k]);
+                for (u32 k = t; k < DIM; k += TEAM)
+                    publish(a, 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(a.positions[k * a.particles + particle]));
+            }
+            return;
+        }
+        level += (u64)count * STRIDE;
+        counters += (count + CHUNK - 1) / CHUNK;
+        count = (count + CHUNK - 1) / CHUNK;
+        node = chunk;
+        PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) level[(u64)node * STRIDE + k] = from[k];
+        PHASE(t) if (t == 0) {
+            const u32 left = count - node / CHUNK * CHUNK;
+            last = LAST_OF(a.arrived[counters + node / CHUNK], left < CHUNK ? left : CHUNK);
+            SEE_OTHERS();
+        }
     }
-    const u64 particle = (u64)from[PARTICLE];
-    PHASE(t) {
-        for (u32 k = t; k < STRIDE; k += TEAM) a.result[k] = from[k];
-        for (u32 k = t; k < DIM; k += TEAM) ((T*)(a.result + STRIDE))[k] = a.positions[k * a.particles + particle];
-        PUBLISH();
-    }
-    PHASE(t) if (t == 0) ((volatile u64*)a.result)[STRIDE + DIM] = a.launch;
 }
 
 // The extent of the swarm in each coordinate, one block each.
@@ -354,8 +415,8 @@ KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
         }
         low[t] = l; high[t] = h;
     }
-    for (u32 half = THREADS / 2; half > 0; half /= 2)
-        PHASE(t) if (t < half) {
+    for (u32 left = THREADS, half = (left + 1) / 2; left > 1; left = half, half = (left + 1) / 2)
+        PHASE(t) if (t + half < left) {
             if (low[t + half] < low[t]) low[t] = low[t + half];
             if (high[t + half] > high[t]) high[t] = high[t + half];
         }
@@ -364,14 +425,14 @@ KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
 
 // The floors of a step, for `cbo bench`: reading and writing all positions, and drawing all normals.
 KERNEL(THREADS) memory_floor(const GRID_CONSTANT Args a) {
-    const u64 first = (u64)BLOCK * TOGETHER;
-    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += TEAM)
+    const u64 first = (u64)BLOCK * ROWS;
+    PHASE(t) for (u64 i = first + t; i < first + ROWS && i < a.particles; i += TEAM)
         EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) a.positions[k * a.particles + i] *= a.keep;
 }
 KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
-    const u64 first = (u64)BLOCK * TOGETHER;
+    const u64 first = (u64)BLOCK * ROWS;
     const Noise noise = {{a.key[0], a.key[1]}, {a.diffusion[0], a.diffusion[1]}};
-    PHASE(t) for (u64 i = first + t; i < first + TOGETHER && i < a.particles; i += TEAM) {
+    PHASE(t) for (u64 i = first + t; i < first + ROWS && i < a.particles; i += TEAM) {
         T sum = (T)0.0;
         EACH_COORDINATE for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
             T z[4];
@@ -384,9 +445,8 @@ KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
 }
 
 #ifndef __CUDACC__
-#define RUN(kernel) extern "C" void run_##kernel(const Args* a, u32 blocks) { for (block_ = 0; block_ < blocks; ++block_) kernel(*a); }
+#define RUN(kernel) extern "C" void run_##kernel(const Args* a, u32 blocks) { for (block_ = 0, blocks_ = blocks; block_ < blocks; ++block_) kernel(*a); }
 RUN(step)
-RUN(merge)
 RUN(widths)
 RUN(memory_floor)
 RUN(normals_floor)

@@ -1,7 +1,7 @@
 // The words of the device, and what stands in for them where a C++ compiler builds the same kernels for the processor.
 //
 // A kernel is a sequence of phases: PHASE(t) is done by every thread t of a block, and is over for all of them before the next begins.
-// What outlives a phase is in SHARED memory. On the processor a phase is a loop.
+// What outlives a phase is in SHARED memory. On the processor a phase is a loop, in the order of the threads.
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
@@ -20,9 +20,13 @@
 #define BLOCK blockIdx.x
 #define SHARED __shared__
 #define PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncthreads())
-#define DYNAMIC_SHARED(pool) extern __shared__ double pool[];
-#define PUBLISH() __threadfence_system()
-#define SET_BIT(word, bit) atomicOr(&(word), 1u << (bit))
+#define BLOCKS gridDim.x
+#define WARP 32
+#define MARK(word, bit, yes) { const u32 marks_ = __ballot_sync(~0u, yes); if ((bit) == 0) (word) = marks_; }
+#define LAST_OF(counter, members) (__threadfence(), atomicInc(&(counter), (members) - 1) == (members) - 1)
+#define SEE_OTHERS() __threadfence()
+#define LOAD_FAR(x) __ldcg(&(x))
+#define APART static __device__ __noinline__
 #else
 #include <math.h>
 #include <string.h>
@@ -38,10 +42,14 @@
 #define BLOCK block_
 #define SHARED static
 #define PHASE(t) for (unsigned t = 0; t < THREADS; ++t)
-#define DYNAMIC_SHARED(pool) static double pool[POOL / 8];
-#define PUBLISH() ((void)0)
-#define SET_BIT(word, bit) ((word) |= 1u << (bit))
-static unsigned block_;
+#define BLOCKS blocks_
+#define WARP 1
+#define MARK(word, bit, yes) { (word) = ((bit) == 0 ? 0u : (word)) | (u32)(yes) << (bit); }
+#define LAST_OF(counter, members) (((counter) = (counter) + 1 == (members) ? 0 : (counter) + 1) == 0)
+#define SEE_OTHERS() ((void)0)
+#define LOAD_FAR(x) (x)
+#define APART static inline
+static unsigned block_, blocks_;
 FN float __int_as_float(int x) { float r; memcpy(&r, &x, 4); return r; }
 FN int __float_as_int(float x) { int r; memcpy(&r, &x, 4); return r; }
 FN double __longlong_as_double(long long x) { double r; memcpy(&r, &x, 8); return r; }
@@ -50,6 +58,19 @@ FN long long __double_as_longlong(double x) { long long r; memcpy(&r, &x, 8); re
 
 typedef unsigned long long u64;
 typedef unsigned u32;
+
+// The least of the values of the threads of a warp, the first of its places, and the sum of their counts. On the processor a warp is one
+// thread.
+template <class R> FN void least_of_warp(R& least, u32& place, u32& count) {
+#ifdef __CUDACC__
+    EACH for (u32 far = 16; far > 0; far /= 2) {
+        const R other = __shfl_xor_sync(~0u, least, far);
+        const u32 at = __shfl_xor_sync(~0u, place, far);
+        if (other < least || (other == least && at < place)) { least = other; place = at; }
+    }
+    if (__any_sync(~0u, count)) EACH for (u32 far = 16; far > 0; far /= 2) count += __shfl_xor_sync(~0u, count, far);
+#endif
+}
 
 // a b + c, rounded once.
 FN double mul_add(double a, double b, double c) { return fma(a, b, c); }

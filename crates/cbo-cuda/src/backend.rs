@@ -1,7 +1,7 @@
 //! The particles of a run on a device: one launch for each step, and nothing is copied but the sums and what somebody looks at.
 
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of};
-use crate::source::{MERGE_THREADS, Shape, THREADS};
+use crate::source::Shape;
 use cbo::device::{Backend, Move, Reader, Weighing, Writer, on_processor};
 use cbo::noise::{Noise, Stream};
 use cbo::{
@@ -26,15 +26,16 @@ pub(crate) struct OnDevice<T> {
     /// Coordinate by coordinate.
     positions: Memory,
     energies: Memory,
+    /// The sums of blocks, then merged ones, level by level; how many of those that are merged have come; and room to do it.
     partials: Memory,
-    /// Where merged ones go, and room to do it.
-    merged: Memory,
+    arrived: Memory,
     spare: Memory,
     low: Memory,
     high: Memory,
     far_centre: Memory,
-    /// The merged sums, the best position, and the number of the launch that wrote them.
+    /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it.
     result: Memory,
+    words: Vec<u32>,
     launches: u64,
     /// The sums of the step, merged.
     sums: [Partial; 1],
@@ -85,10 +86,8 @@ struct Head<T> {
     vanishes: u32,
     evaluates: u32,
     weighs: u32,
-    merged: u32,
-    chunk: u32,
     padding: u32,
-    merged_to: u64,
+    arrived: u64,
     spare: u64,
     /// keep, noise, kick, longest
     amplitudes: [T; 4],
@@ -106,10 +105,12 @@ impl<T: Scalar> OnDevice<T> {
         let start = on_processor::<T>(plan)?;
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
-        let sums = particles.div_ceil(shape.rows).next_multiple_of(shape.group) * shape.stride() * 8;
+        let (sums, merged) = shape.sums(particles);
+        let sums = sums * shape.stride() * 8;
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
-            let result = Memory::new(machine, (shape.stride() + shape.dim + 1) * 8, Kind::Shared)?;
+            let words = vec![0; 2 * shape.stride() + shape.dim * size_of::<T>() / 4];
+            let result = Memory::new(machine, words.len() * 8, Kind::Shared)?;
             Ok(Self {
                 plan: plan.clone(),
                 shape,
@@ -118,12 +119,13 @@ impl<T: Scalar> OnDevice<T> {
                 positions: Memory::of(machine, &columns(start.ensemble().rows()))?,
                 energies: memory(particles * size_of::<T>())?,
                 partials: memory(sums)?,
-                merged: memory(sums)?,
-                spare: memory(sums)?,
+                arrived: memory(merged * 4)?,
+                spare: memory(if shape.pooled() { 0 } else { sums })?,
                 low: Memory::of(machine, &side(|b| b.0))?,
                 high: Memory::of(machine, &side(|b| b.1))?,
                 far_centre: memory(shape.dim * size_of::<T>())?,
                 result,
+                words,
                 machine: machine.clone(),
                 launches: 0,
                 sums: [Partial::empty(shape.dim)],
@@ -143,7 +145,7 @@ impl<T: Scalar> OnDevice<T> {
             self.machine.wait()?;
             let start = Instant::now();
             for _ in 0..LAUNCHES {
-                self.program.launch(kernel, Self::grid(self.groups()), &bytes)?;
+                self.program.launch(kernel, self.grid(self.shape.blocks(self.particles)), &bytes)?;
             }
             self.machine.wait()?;
             best = best.min(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
@@ -163,33 +165,13 @@ impl<T: Scalar> OnDevice<T> {
             self.seen.energies.take();
         }
         self.launches += 1;
-        let mut args = self.args(decided, work)?;
-        self.program.launch(Kernel::Step, Self::grid(self.groups()), &args.bytes())?;
-        let mut left = if self.shape.own_sums() { self.groups() } else { self.particles.div_ceil(self.shape.rows) };
-        while work.alpha.is_some() {
-            let (chunk, shared) = self.shape.chunk(left);
-            (args.head.merged, args.head.chunk) = (left as u32, chunk as u32);
-            left = left.div_ceil(chunk);
-            let grid = Grid { blocks: left as u32, threads: MERGE_THREADS as u32, shared: shared as u32 };
-            self.program.launch(Kernel::Merge, grid, &args.bytes())?;
-            if left == 1 {
-                break;
-            }
-            // What was merged is merged next.
-            let [_, _, partials, ..] = &mut args.head.memory;
-            std::mem::swap(partials, &mut args.head.merged_to);
-        }
-        Ok(())
-    }
-
-    /// Blocks of threads that have all particles.
-    fn groups(&self) -> usize {
-        self.particles.div_ceil(self.shape.together())
+        let args = self.args(decided, work)?;
+        self.program.launch(Kernel::Step, self.grid(self.shape.blocks(self.particles)), &args.bytes())
     }
 
     /// So many blocks of threads.
-    fn grid(blocks: usize) -> Grid {
-        Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0 }
+    fn grid(&self, blocks: usize) -> Grid {
+        Grid { blocks: blocks as u32, threads: self.shape.threads as u32 }
     }
 
     /// The arguments of a launch.
@@ -229,10 +211,8 @@ impl<T: Scalar> OnDevice<T> {
             vanishes: centre.contains(&T::default()).into(),
             evaluates: work.evaluates.into(),
             weighs: work.alpha.is_some().into(),
-            merged: 0,
-            chunk: 0,
             padding: 0,
-            merged_to: self.merged.address(),
+            arrived: self.arrived.address(),
             spare: self.spare.address(),
             amplitudes: [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest].map(T::from_f64),
         };
@@ -242,16 +222,21 @@ impl<T: Scalar> OnDevice<T> {
 
     /// Takes the sums of the last launch, when they are there.
     fn collect(&mut self) -> Result<(), Fault> {
-        let stride = self.shape.stride();
-        let flag = self.result.address() + 8 * (stride + self.shape.dim) as u64;
-        self.machine.wait_for(flag, self.launches)?;
-        let mut fields = [0.0f64; 8];
-        self.result.look(0, &mut fields);
+        self.machine.wait_for(self.result.address(), self.launches as u32, &mut self.words)?;
+        let (fields, best) = self.words.split_at(2 * self.shape.stride());
+        let number = |at: usize| f64::from_bits(u64::from(fields[2 * at + 1]) << 32 | u64::from(fields[2 * at]));
         let sums = &mut self.sums[0];
-        [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = [fields[0], fields[4], fields[5], fields[6]];
-        (sums.particle, sums.failed, sums.infeasible) = (fields[1] as usize, fields[2] as u64, fields[3] as u64);
-        self.result.look(64, &mut sums.moment);
-        self.result.look(8 * stride, &mut self.best);
+        [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = [0, 4, 5, 6].map(number);
+        (sums.particle, sums.failed, sums.infeasible) = (number(1) as usize, number(2) as u64, number(3) as u64);
+        for (k, moment) in sums.moment.iter_mut().enumerate() {
+            *moment = number(8 + k);
+        }
+        for (x, words) in self.best.iter_mut().zip(best.chunks_exact(size_of::<T>() / 4)) {
+            *x = match *words {
+                [low, high] => T::from_f64(f64::from_bits(u64::from(high) << 32 | u64::from(low))),
+                _ => T::from_f64(f32::from_bits(words[0]).into()),
+            };
+        }
         Ok(())
     }
 
@@ -393,7 +378,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         let widths = || -> Result<Vec<f64>, Fault> {
             let mut widths = vec![0.0f64; self.shape.dim];
             let bytes = self.args(None, Work::default())?.bytes();
-            self.program.launch(Kernel::Widths, Self::grid(self.shape.dim), &bytes)?;
+            self.program.launch(Kernel::Widths, self.grid(self.shape.dim), &bytes)?;
             self.machine.wait()?;
             self.result.look(0, &mut widths);
             Ok(widths)

@@ -49,6 +49,16 @@ impl Gpu {
         self.context.bind_to_thread().map_err(said)
     }
 
+    /// Whether all that was launched is done.
+    fn is_idle(&self) -> Result<bool, Fault> {
+        self.here()?;
+        // SAFETY: the stream is open.
+        match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            other => other.result().map_err(said).map(|()| true),
+        }
+    }
+
     /// Machine code of a text, for this GPU.
     fn code(&self, text: &str) -> Result<Vec<u8>, Fault> {
         let (major, minor) = self.context.compute_capability().map_err(said)?;
@@ -111,9 +121,6 @@ impl Machine for Gpu {
         let module = self.context.load_module(Ptx::from_binary(self.code(text)?)).map_err(said)?;
         let function = |kernel: Kernel| module.load_function(kernel.name()).map_err(said);
         let functions = Kernel::ALL.into_iter().map(function).collect::<Result<Vec<_>, _>>()?;
-        // More shared memory than kernels have without asking.
-        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        functions[Kernel::Merge as usize].set_attribute(attribute, crate::source::POOL as i32).map_err(said)?;
         Ok(Arc::new(Kernels { functions, stream: self.stream.clone() }))
     }
 
@@ -163,30 +170,25 @@ impl Machine for Gpu {
         self.wait()
     }
 
-    fn wait_for(&self, word: u64, value: u64) -> Result<(), Fault> {
-        let word = word as *const u64;
+    fn wait_for(&self, from: u64, mark: u32, words: &mut [u32]) -> Result<(), Fault> {
         let mut looks = 0u64;
-        // SAFETY: the word lies in shared memory that is still allocated; the device writes it while we look.
-        while unsafe { word.read_volatile() } != value {
-            std::hint::spin_loop();
-            looks += 1;
-            // A kernel that failed writes nothing.
-            if looks.is_multiple_of(1 << 16) {
-                self.here()?;
-                // SAFETY: the stream is open.
-                match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) } {
-                    sys::CUresult::CUDA_ERROR_NOT_READY => (),
-                    other => {
-                        other.result().map_err(said)?;
-                        // SAFETY: as above. The kernel is over, and what it wrote is here.
-                        if unsafe { word.read_volatile() } != value {
-                            return Err(Fault("a kernel ended without a result".into()));
-                        }
-                    }
+        for (at, word) in words.iter_mut().enumerate() {
+            // SAFETY: the words lie in shared memory that is still allocated; the device writes them while we look.
+            let look = || unsafe { (from as *const u64).add(at).read_volatile() };
+            loop {
+                let marked = look();
+                if (marked >> 32) as u32 == mark {
+                    *word = marked as u32;
+                    break;
+                }
+                std::hint::spin_loop();
+                looks += 1;
+                // A kernel that failed writes nothing.
+                if looks.is_multiple_of(1 << 16) && self.is_idle()? && (look() >> 32) as u32 != mark {
+                    return Err(Fault("a kernel ended without a result".into()));
                 }
             }
         }
-        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         Ok(())
     }
 
@@ -225,7 +227,7 @@ impl Program for Kernels {
                 function.cu_function(),
                 (grid.blocks, 1, 1),
                 (grid.threads, 1, 1),
-                grid.shared,
+                0,
                 self.stream.cu_stream(),
                 &mut parameters,
             )

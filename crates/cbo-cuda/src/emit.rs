@@ -4,15 +4,61 @@ use cbo::simd::{Operand, Operation, Trace};
 use std::fmt::Write;
 
 /// The function `name` of one particle: its operations one after the other.
-pub(crate) fn function(name: &str, trace: &Trace) -> String {
-    let mut text = format!("template <class P> FN T {name}(const P& p) {{\n");
+pub(crate) fn function(name: &str, dim: usize, trace: &Trace) -> String {
+    let mut text = format!("template <class P> FN T {name}(P& p) {{\n");
+    // Coordinates move by fours, in their order, when they are first needed.
+    let mut moved = 0;
     for (place, line) in trace.lines.iter().enumerate() {
+        let quads = line.operands[..line.operation.arity()].iter().filter_map(quad_of);
+        let needed = quads.max().map_or(moved, |quad| moved.max(quad + 1));
+        for quad in moved..needed {
+            let _ = writeln!(text, "    p.need({quad});");
+        }
+        moved = needed;
         let operands: Vec<String> = line.operands[..line.operation.arity()].iter().map(operand).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "    const T n{place} = {};", expression(line.operation, &operands));
     }
+    // Those that the formula does not look at move too.
+    for quad in moved..dim.div_ceil(4) {
+        let _ = writeln!(text, "    p.need({quad});");
+    }
     let _ = writeln!(text, "    return {};\n}}", operand(&trace.value));
     text
+}
+
+/// The most coordinates that are needed at once, if each is read when it is first needed, those before it before.
+pub(crate) fn live(dim: usize, trace: &Trace) -> usize {
+    // The lines that need a coordinate: from and to.
+    let mut needed = vec![(usize::MAX, 0); dim];
+    for (place, line) in trace.lines.iter().enumerate() {
+        for operand in &line.operands[..line.operation.arity()] {
+            if let Operand::X(k) = *operand {
+                let (first, last) = &mut needed[k as usize];
+                (*first, *last) = (place.min(*first), place);
+            }
+        }
+    }
+    let mut earliest = usize::MAX;
+    let mut change = vec![0isize; trace.lines.len() + 1];
+    for (first, last) in needed.into_iter().rev().filter(|(first, _)| *first != usize::MAX) {
+        earliest = earliest.min(first);
+        change[earliest] += 1;
+        change[last + 1] -= 1;
+    }
+    let counts = change.iter().scan(0, |count, change| {
+        *count += change;
+        Some(*count)
+    });
+    counts.max().unwrap_or(0) as usize
+}
+
+/// The four coordinates that an operand is one of.
+fn quad_of(operand: &Operand) -> Option<usize> {
+    match *operand {
+        Operand::X(k) => Some(k as usize / 4),
+        _ => None,
+    }
 }
 
 /// A constant, rounded to the precision of the kernel by its compiler.

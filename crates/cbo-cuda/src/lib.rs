@@ -107,7 +107,7 @@ impl Cuda {
 
     /// Says before anything is allocated that there is too little memory.
     fn check_memory<T>(&self, particles: usize, shape: Shape) -> Result<(), SolveError> {
-        let sums = 3 * particles.div_ceil(shape.rows) * shape.stride() * 8;
+        let sums = shape.sums(particles).0 * shape.stride() * if shape.pooled() { 8 } else { 16 };
         let needed = (particles as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
         match self.machine.free_bytes() {
             Some(free) if free < needed => {

@@ -23,8 +23,6 @@ pub enum Kind {
 pub enum Kernel {
     /// The pending move, energies and sums.
     Step,
-    /// Merging what sums a step leaves.
-    Merge,
     /// The extent of the swarm in each coordinate.
     Widths,
     /// Reading and writing all positions.
@@ -35,13 +33,12 @@ pub enum Kernel {
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Step, Self::Merge, Self::Widths, Self::MemoryFloor, Self::NormalsFloor];
+    pub const ALL: [Self; 4] = [Self::Step, Self::Widths, Self::MemoryFloor, Self::NormalsFloor];
 
     /// What `step.cuh` calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Step => "step",
-            Self::Merge => "merge",
             Self::Widths => "widths",
             Self::MemoryFloor => "memory_floor",
             Self::NormalsFloor => "normals_floor",
@@ -56,8 +53,6 @@ pub struct Grid {
     pub blocks: u32,
     /// Threads of each.
     pub threads: u32,
-    /// Bytes of memory that the threads of a block share, besides what the kernel has of its own.
-    pub shared: u32,
 }
 
 /// Kernels that were compiled for a run.
@@ -82,8 +77,8 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn upload(&self, to: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Copies bytes from the device, after what was launched before.
     fn download(&self, from: u64, bytes: &mut [u8]) -> Result<(), Fault>;
-    /// Waits until the device has written `value` to a place in shared memory.
-    fn wait_for(&self, word: u64, value: u64) -> Result<(), Fault>;
+    /// Waits until the device has written all these words to shared memory, each the lower half of a number whose upper half is `mark`.
+    fn wait_for(&self, from: u64, mark: u32, words: &mut [u32]) -> Result<(), Fault>;
     /// Waits until all that was launched is done.
     fn wait(&self) -> Result<(), Fault>;
     /// Reads shared memory, which nobody is writing.

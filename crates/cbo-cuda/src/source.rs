@@ -1,28 +1,20 @@
 //! The text of the kernels for one run: its precision, dimension and switches, its formula, and what is the same for all.
 
-use crate::emit::function;
+use crate::emit::{function, live};
 use cbo::device::block_rows;
 use cbo::simd::Coefficients;
 use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme, noise};
 use std::fmt::Write;
 
-/// Threads of a block.
-pub(crate) const THREADS: usize = 256;
+/// Threads of a block at the most.
+const THREADS: usize = 256;
 
-/// Particles of a block of threads at least, where the engine's blocks are small.
-const TOGETHER: usize = 1024;
-
-/// Bytes of partial sums that a block of threads keeps to itself.
-const OWN_SUMS: usize = 8192;
-
-/// Bytes of partial sums that are merged in one go.
-pub(crate) const POOL: usize = 200 << 10;
-
-/// Threads that merge.
-pub(crate) const MERGE_THREADS: usize = 1024;
-
-/// Partial sums merged by a block of threads that are too large for that.
+/// Bytes of shared memory for merging, and partial sums merged by a block of threads that are too large for it.
+const POOL: usize = 20 << 10;
 const CHUNK: usize = 64;
+
+/// Coordinates that a formula may need at once, to be computed while they move.
+const LIVE: usize = 32;
 
 /// Up to this many bytes of coordinates a thread holds in registers.
 const HELD: usize = 256;
@@ -30,19 +22,24 @@ const HELD: usize = 256;
 /// Bytes of a centre that travel with a launch.
 const CENTRE: usize = 2048;
 
+/// Numbers of a partial sum besides the coordinates.
+const FIELDS: usize = 8;
+
 const WORDS: &str = include_str!("../kernels/words.cuh");
 const NUMBERS: &str = include_str!("../kernels/numbers.cuh");
 const NOISE: &str = include_str!("../kernels/noise.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
 
-/// How a run is cut into blocks of threads.
+/// How a run is cut into blocks of threads: each has the particles of a block of the engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub dim: usize,
     /// Particles of a block of the engine.
     pub rows: usize,
-    /// Blocks of the engine in a block of threads, a power of two.
-    pub group: usize,
+    /// Threads of a block, whole warps.
+    pub threads: usize,
+    /// Partial sums that are merged in one go, a power of two.
+    pub chunk: usize,
     /// Room for the centre in the arguments; if it is less than the dimension, the centre is elsewhere.
     pub centre: usize,
 }
@@ -50,50 +47,45 @@ pub(crate) struct Shape {
 impl Shape {
     pub fn of<T>(dim: usize) -> Self {
         let rows = block_rows(dim);
-        let group = power_of_two((TOGETHER / rows).max(1));
+        let threads = rows.div_ceil(rows.div_ceil(THREADS)).next_multiple_of(32);
+        let fitting = power_of_two(POOL / ((FIELDS + dim) * 12));
+        let chunk = if fitting < 4 { CHUNK } else { fitting.min(CHUNK) };
         let centre = if dim * size_of::<T>() <= CENTRE { dim } else { 1 };
-        Self { dim, rows, group, centre }
+        Self { dim, rows, threads, chunk, centre }
     }
 
-    /// Particles of a block of threads.
-    pub fn together(&self) -> usize {
-        self.rows * self.group
+    /// Blocks that have so many particles.
+    pub fn blocks(&self, particles: usize) -> usize {
+        particles.div_ceil(self.rows)
     }
 
-    /// Whether the sums of a group are merged by the block of threads that has them.
-    pub fn own_sums(&self) -> bool {
-        self.group * self.stride() * 12 <= OWN_SUMS
+    /// Partial sums of so many particles, those of blocks and merged ones; and the blocks of the tree where some are merged.
+    pub fn sums(&self, particles: usize) -> (usize, usize) {
+        let (mut sums, mut merged, mut level) = (0, 0, self.blocks(particles));
+        loop {
+            sums += level;
+            level = level.div_ceil(self.chunk);
+            merged += level;
+            if level == 1 {
+                return (sums, merged);
+            }
+        }
     }
 
     /// Whether partial sums are merged in shared memory.
-    fn pooled(&self) -> bool {
-        self.pool_of(CHUNK) <= POOL
-    }
-
-    /// Bytes that so many partial sums and half as many take.
-    fn pool_of(&self, count: usize) -> usize {
-        (count + count.div_ceil(2)) * self.stride() * 8
-    }
-
-    /// How many of `count` partial sums a block of threads merges, and the shared memory that it takes: all, or a power of two.
-    pub fn chunk(&self, count: usize) -> (usize, usize) {
-        if !self.pooled() {
-            return (CHUNK, 0);
-        }
-        let most = POOL / (12 * self.stride());
-        let chunk = if self.pool_of(count) <= POOL { count } else { power_of_two(most) };
-        (chunk, self.pool_of(chunk.min(count)))
+    pub fn pooled(&self) -> bool {
+        self.chunk * self.stride() * 12 <= POOL
     }
 
     /// Numbers of a partial sum.
     pub fn stride(&self) -> usize {
-        8 + self.dim
+        FIELDS + self.dim
     }
 }
 
-/// The largest power of two that is not above.
+/// The largest power of two that is not above, or 0.
 fn power_of_two(n: usize) -> usize {
-    if n.is_power_of_two() { n } else { n.next_power_of_two() / 2 }
+    n.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
 /// The whole text.
@@ -105,10 +97,10 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
     text += &polynomials();
     text += NUMBERS;
     text += NOISE;
-    text += &function("energy", &energy.operations);
+    text += &function("energy", shape.dim, &energy.operations);
     if let Some(vanishing) = &energy.vanishing {
-        text += &function("vanishes", &vanishing.when);
-        text += &function("energy_vanishing", &vanishing.then);
+        text += &function("vanishes", shape.dim, &vanishing.when);
+        text += &function("energy_vanishing", shape.dim, &vanishing.then);
     }
     text += STEP;
     text
@@ -117,6 +109,7 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
 fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let (lanes, bytes) = (if size_of::<T>() == 8 { 8 } else { 16 }, shape.dim * size_of::<T>());
     let wide = shape.dim.is_multiple_of(lanes) || shape.dim > 3 * lanes;
+    let lazy = live(shape.dim, &energy.operations) <= LIVE;
     let bounded = match (&config.bounds, config.bound_handling) {
         (None, _) | (_, BoundHandling::None) => 0,
         (_, BoundHandling::Clip) => 2,
@@ -127,14 +120,15 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
     for (name, value) in [
         ("DIM", shape.dim),
         ("ROWS", shape.rows),
-        ("GROUP", shape.group),
+        ("THREADS", shape.threads),
         ("CENTRE", shape.centre),
-        ("THREADS", THREADS),
-        ("SUMS_SHARED", usize::from(shape.own_sums())),
-        ("MERGE_THREADS", MERGE_THREADS),
-        ("POOL", POOL),
+        ("CHUNK", shape.chunk),
         ("CHUNK_SHARED", usize::from(shape.pooled())),
         ("HELD", usize::from(bytes <= HELD)),
+        ("LAZY", usize::from(lazy)),
+        ("AHEAD", 2),
+        ("CALLED", usize::from(lazy && shape.dim > 64)),
+        ("KICKED", usize::from(config.kick.is_some())),
         ("WIDE", usize::from(wide)),
         ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
         ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
@@ -145,9 +139,14 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         // Writing to a string does not fail.
         let _ = writeln!(text, "#define {name} {value}");
     }
-    // Blocks that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
-    let together = if bytes <= 64 || bytes > HELD { 4 } else { 2 };
-    let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {together}");
+    // Threads that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
+    let usual = match (lazy, size_of::<T>()) {
+        (true, 8) => 640,
+        (true, _) => 1024,
+        _ if bytes <= 64 || bytes > HELD => 1024,
+        _ => 512,
+    };
+    let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {}", usual / shape.threads);
     let _ = writeln!(text, "#define TINY {:?}", T::TINY.to_f64());
     text
 }

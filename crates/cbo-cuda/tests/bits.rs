@@ -117,7 +117,7 @@ fn sums_that_are_merged_in_several_goes() {
     if !is_there() {
         return;
     }
-    for (dim, particles) in [(78, 6000), (130, 9000), (300, 9000)] {
+    for (dim, particles) in [(78, 6000), (130, 9000), (300, 9000), (430, 4500)] {
         let problem = built(Problem::builder("rastrigin"), dim);
         let config = config(&problem, particles, 2);
         compare::<f64>(&format!("{dim} dimensions, {particles} particles"), &config, &problem);
@@ -236,7 +236,7 @@ fn a_lost_device_is_an_error_and_its_checkpoint_goes_on() {
     let config = config(&problem, 100, 20);
     let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
     let mut state = Vec::new();
-    let device = Cuda::on(Arc::new(Host { lost_after: Some(20), ..Host::default() }));
+    let device = Cuda::on(Arc::new(Host { lost_after: Some(10), ..Host::default() }));
     let mut keep = |step: &StepReport<'_, f64>| {
         state = step.state();
         ControlFlow::Continue(())

@@ -74,11 +74,15 @@ impl Machine for Host {
         Ok(())
     }
 
-    fn wait_for(&self, word: u64, value: u64) -> Result<(), Fault> {
-        let mut bytes = [0; 8];
-        self.look(word, &mut bytes);
-        // A launch is over when it returns.
-        assert_eq!(u64::from_le_bytes(bytes), value, "the kernel has not written its number");
+    fn wait_for(&self, from: u64, mark: u32, words: &mut [u32]) -> Result<(), Fault> {
+        for (at, word) in words.iter_mut().enumerate() {
+            let mut bytes = [0; 8];
+            self.look(from + 8 * at as u64, &mut bytes);
+            let marked = u64::from_le_bytes(bytes);
+            // A launch is over when it returns.
+            assert_eq!((marked >> 32) as u32, mark, "the kernel has not written word {at}");
+            *word = marked as u32;
+        }
         Ok(())
     }
 

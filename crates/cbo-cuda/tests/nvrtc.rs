@@ -49,7 +49,7 @@ impl Machine for Compiler {
     fn download(&self, _: u64, _: &mut [u8]) -> Result<(), Fault> {
         Err(Fault(DONE.into()))
     }
-    fn wait_for(&self, _: u64, _: u64) -> Result<(), Fault> {
+    fn wait_for(&self, _: u64, _: u32, _: &mut [u32]) -> Result<(), Fault> {
         Err(Fault(DONE.into()))
     }
     fn wait(&self) -> Result<(), Fault> {
