@@ -383,11 +383,8 @@ KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
     }
 }
 
-#ifndef __CUDACC__
-#define RUN(kernel) extern "C" void run_##kernel(const Args* a, u32 blocks) { for (block_ = 0; block_ < blocks; ++block_) kernel(*a); }
-RUN(step)
-RUN(merge)
-RUN(widths)
-RUN(memory_floor)
-RUN(normals_floor)
-#endif
+RUN(step, Args)
+RUN(merge, Args)
+RUN(widths, Args)
+RUN(memory_floor, Args)
+RUN(normals_floor, Args)

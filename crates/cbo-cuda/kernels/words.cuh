@@ -18,11 +18,13 @@
 #define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define TEAM blockDim.x
 #define BLOCK blockIdx.x
+#define BLOCKS gridDim.x
 #define SHARED __shared__
 #define PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncthreads())
 #define DYNAMIC_SHARED(pool) extern __shared__ double pool[];
 #define PUBLISH() __threadfence_system()
 #define SET_BIT(word, bit) atomicOr(&(word), 1u << (bit))
+#define RUN(kernel, args)
 #else
 #include <math.h>
 #include <string.h>
@@ -34,14 +36,21 @@
 #define EACH_EIGHTH
 #define EACH_COORDINATE
 #define KERNEL(...) static void
-#define TEAM THREADS
+#define TEAM team_
 #define BLOCK block_
+#define BLOCKS blocks_
 #define SHARED static
-#define PHASE(t) for (unsigned t = 0; t < THREADS; ++t)
+#define PHASE(t) for (unsigned t = 0; t < team_; ++t)
 #define DYNAMIC_SHARED(pool) static double pool[POOL / 8];
 #define PUBLISH() ((void)0)
 #define SET_BIT(word, bit) ((word) |= 1u << (bit))
-static unsigned block_;
+static unsigned block_, blocks_, team_;
+// A kernel as a function that tests can call.
+#define RUN(kernel, args)                                                              \
+    extern "C" void run_##kernel(const args* a, unsigned blocks, unsigned threads) {   \
+        blocks_ = blocks; team_ = threads;                                             \
+        for (block_ = 0; block_ < blocks; ++block_) kernel(*a);                        \
+    }
 FN float __int_as_float(int x) { float r; memcpy(&r, &x, 4); return r; }
 FN int __float_as_int(float x) { int r; memcpy(&r, &x, 4); return r; }
 FN double __longlong_as_double(long long x) { double r; memcpy(&r, &x, 8); return r; }

@@ -143,7 +143,7 @@ impl<T: Scalar> OnDevice<T> {
             self.machine.wait()?;
             let start = Instant::now();
             for _ in 0..LAUNCHES {
-                self.program.launch(kernel, Self::grid(self.groups()), &bytes)?;
+                self.program.launch(kernel as usize, Self::grid(self.groups()), &bytes)?;
             }
             self.machine.wait()?;
             best = best.min(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
@@ -164,14 +164,14 @@ impl<T: Scalar> OnDevice<T> {
         }
         self.launches += 1;
         let mut args = self.args(decided, work)?;
-        self.program.launch(Kernel::Step, Self::grid(self.groups()), &args.bytes())?;
+        self.program.launch(Kernel::Step as usize, Self::grid(self.groups()), &args.bytes())?;
         let mut left = if self.shape.own_sums() { self.groups() } else { self.particles.div_ceil(self.shape.rows) };
         while work.alpha.is_some() {
             let (chunk, shared) = self.shape.chunk(left);
             (args.head.merged, args.head.chunk) = (left as u32, chunk as u32);
             left = left.div_ceil(chunk);
             let grid = Grid { blocks: left as u32, threads: MERGE_THREADS as u32, shared: shared as u32 };
-            self.program.launch(Kernel::Merge, grid, &args.bytes())?;
+            self.program.launch(Kernel::Merge as usize, grid, &args.bytes())?;
             if left == 1 {
                 break;
             }
@@ -321,7 +321,7 @@ fn rows<T: Scalar>(columns: &[T], dim: usize) -> Vec<T> {
 }
 
 /// A fault in the middle of a run.
-fn lost(fault: Fault) -> EvalError {
+pub(crate) fn lost(fault: Fault) -> EvalError {
     EvalError::new(format!("the device failed: {fault}"))
 }
 
@@ -393,7 +393,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         let widths = || -> Result<Vec<f64>, Fault> {
             let mut widths = vec![0.0f64; self.shape.dim];
             let bytes = self.args(None, Work::default())?.bytes();
-            self.program.launch(Kernel::Widths, Self::grid(self.shape.dim), &bytes)?;
+            self.program.launch(Kernel::Widths as usize, Self::grid(self.shape.dim), &bytes)?;
             self.machine.wait()?;
             self.result.look(0, &mut widths);
             Ok(widths)
