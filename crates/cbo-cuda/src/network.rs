@@ -17,10 +17,11 @@ mod forward;
 mod run;
 mod text;
 
-use crate::{Cuda, refuse};
+use crate::machine::{Kind, Machine, Memory, Program};
+use crate::{Cuda, Fault, refuse};
 use cbo::device::{Backend, Device, resume_on, solve_on};
 use cbo::{
-    BoundHandling, EvalError, Grouping, Method, Objective, Observer, Plan, Rows, RunReport, Settings, SolveError,
+    BoundHandling, CboConfig, EvalError, Grouping, Method, Objective, Observer, Plan, Rows, RunReport, Settings, SolveError,
     StateError, StepContext, Update,
 };
 use cbo_problems::mnist::Labelled;
@@ -38,10 +39,78 @@ pub struct Networks<'a> {
     objective: &'a CrossEntropy<'a>,
 }
 
+/// Images on a GPU, on which parameter vectors of a network are compared.
+#[derive(Debug)]
+pub struct Sample {
+    machine: Arc<dyn Machine>,
+    forward: Forward,
+    parameters: usize,
+}
+
+impl Sample {
+    /// The loss of each parameter vector on all images, in training mode.
+    pub fn losses(&self, rows: Rows<'_, f32>) -> Result<Vec<f64>, Fault> {
+        let count = rows.len();
+        let positions = Memory::of(&self.machine, rows.as_slice())?;
+        let found = Memory::new(&self.machine, count * 8, Kind::Shared)?;
+        debug_assert_eq!(rows.dim(), self.parameters);
+        self.forward.evaluate(positions.address(), 0, count, found.address())?;
+        self.machine.wait()?;
+        let mut losses = vec![0.0; count];
+        found.look(0, &mut losses);
+        Ok(losses)
+    }
+}
+
 impl Cuda {
     /// The device for training with this objective.
     pub fn networks<'a>(&'a self, objective: &'a CrossEntropy<'a>) -> Networks<'a> {
         Networks { cuda: self, objective }
+    }
+
+    /// These images of `data` on the device, for comparing particles of a training under `config`.
+    pub fn sample(
+        &self,
+        config: &CboConfig,
+        evaluator: &Evaluator,
+        data: &Labelled,
+        images: &[u32],
+    ) -> Result<Sample, SolveError> {
+        let blocks: Arc<[Sizes]> = self.sizes(evaluator)?.into();
+        let failed = |fault: Fault| refuse("device", self.name.clone(), fault.0);
+        let program = self.program(evaluator, &blocks, config).map_err(failed)?;
+        let make = || {
+            let data = Arc::new(Images::new(&self.machine, data)?);
+            let forward =
+                Forward::new(&self.machine, program, blocks, data, images.len(), config.particles)?;
+            forward.take(images)?;
+            self.machine.wait()?;
+            Ok(Sample { machine: self.machine.clone(), forward, parameters: evaluator.network().parameters() })
+        };
+        make().map_err(failed)
+    }
+
+    /// The kernels of a training.
+    fn program(
+        &self,
+        evaluator: &Evaluator,
+        blocks: &[Sizes],
+        config: &CboConfig,
+    ) -> Result<Arc<dyn Program>, Fault> {
+        let text = text::text(evaluator.network(), blocks, config);
+        self.machine.compile(&text, &text::entries(blocks.len(), config))
+    }
+
+    /// The sizes of a network's blocks.
+    fn sizes(&self, evaluator: &Evaluator) -> Result<Vec<Sizes>, SolveError> {
+        let network = evaluator.network();
+        text::sizes(network, evaluator.blocks()).ok_or_else(|| {
+            let remedy = format!(
+                "{} trains networks whose batch-norm and pool layers follow a conv or dense layer; use device cpu",
+                self.name
+            );
+            refuse("network", network.to_string(), remedy)
+        })
     }
 }
 
@@ -80,40 +149,22 @@ impl Networks<'_> {
             _ if config.update == Update::Partial => only("update", config.update.to_string()),
             _ if config.truncation().is_some() => only("truncation", "on".into()),
             _ if config.bounds.is_some() && config.bound_handling != BoundHandling::None => only("bounds", "on".into()),
-            _ => self.sizes().map(|_| ()),
+            _ => self.cuda.sizes(self.objective.evaluator()).map(|_| ()),
         }
-    }
-
-    fn evaluator(&self) -> &Evaluator {
-        self.objective.evaluator()
-    }
-
-    /// The sizes of the network's blocks.
-    fn sizes(&self) -> Result<Vec<Sizes>, SolveError> {
-        let network = self.evaluator().network();
-        text::sizes(network, self.evaluator().blocks()).ok_or_else(|| {
-            let remedy = format!(
-                "{} trains networks whose batch-norm and pool layers follow a conv or dense layer; use device cpu",
-                self.cuda.name
-            );
-            refuse("network", network.to_string(), remedy)
-        })
     }
 }
 
 impl Device<f32> for Networks<'_> {
     fn begin(&self, plan: &Plan, _objective: &dyn Objective<f32>) -> Result<Box<dyn Backend<f32>>, SolveError> {
         self.check(plan)?;
-        let blocks: Arc<[Sizes]> = self.sizes()?.into();
-        let (machine, network, config) = (&self.cuda.machine, self.evaluator().network(), plan.config());
-        let failed = |fault: crate::Fault| refuse("device", self.cuda.name.clone(), fault.0);
-        let text = text::text(network, &blocks, config);
-        let program = machine.compile(&text, &text::entries(blocks.len(), config)).map_err(failed)?;
-        let images: &Labelled = self.objective.data();
-        let images = Arc::new(Images::new(machine, images).map_err(failed)?);
+        let (cuda, evaluator) = (self.cuda, self.objective.evaluator());
+        let blocks: Arc<[Sizes]> = cuda.sizes(evaluator)?.into();
+        let failed = |fault: Fault| refuse("device", cuda.name.clone(), fault.0);
+        let program = cuda.program(evaluator, &blocks, plan.config()).map_err(failed)?;
+        let images = Arc::new(Images::new(&cuda.machine, self.objective.data()).map_err(failed)?);
         let (count, rows) = (self.objective.batch_size(), plan.batch_size());
-        let forward = Forward::new(machine, program.clone(), blocks, images, count, rows).map_err(failed)?;
-        Ok(Box::new(Training::begin(plan, machine, program, forward, self.objective.sequence())?))
+        let forward = Forward::new(&cuda.machine, program.clone(), blocks, images, count, rows).map_err(failed)?;
+        Ok(Box::new(Training::begin(plan, &cuda.machine, program, forward, self.objective.sequence())?))
     }
 }
 

@@ -28,7 +28,6 @@ impl Machine for Compiler {
             options: vec!["--gpu-architecture=compute_90".into(), "--fmad=false".into(), "--std=c++17".into()],
             ..CompileOptions::default()
         };
-        if kernels.len() > 6 { std::fs::write("/tmp/net.cu", text).unwrap(); }
         match compile_ptx_with_opts(text, options) {
             Ok(ptx) => {
                 let ptx = ptx.to_src();
@@ -114,9 +113,9 @@ fn networks_compile() {
     let data = cbo_problems::mnist::subset().expect("images");
     let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 50, Order::Sequential).expect("a size");
     let init = InitialLaw::Normal { mean: 0.0.into(), variance: 1.0.into() };
-    for method in ["cbo", "hopping"] {
+    for (method, diffusion) in [("cbo", Diffusion::Isotropic), ("hopping", Diffusion::Anisotropic)] {
         let method = method.parse().expect("a method");
-        let config = CboConfig { diffusion: Diffusion::Isotropic, init: init.clone(), steps: Some(1), ..CboConfig::of(method) };
+        let config = CboConfig { diffusion, init: init.clone(), steps: Some(1), ..CboConfig::of(method) };
         let error = Cuda::on(Arc::new(Compiler)).networks(&objective).solve(&config, &mut ()).expect_err("no run");
         assert!(error.to_string().contains(DONE), "{error}");
     }
