@@ -3,8 +3,12 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
-use cbo::{Objective, Observer, Plan, RunReport, Scalar, SolveError, StateError};
+use cbo::{Objective, Observer, Plan, Rows, RunReport, Scalar, SolveError, StateError};
 use cbo_cuda::Cuda;
+use cbo_lab::training::{Processor, Sample, Trainer, Training};
+use cbo_problems::mnist::Labelled;
+use cbo_problems::nn::CrossEntropy;
+use cbo_problems::nn::fast::Evaluator;
 use std::fmt;
 use std::str::FromStr;
 
@@ -98,6 +102,64 @@ impl Ready {
             Self::Processor => cbo::resume(plan, objective, observer, state),
             Self::Gpu(gpu) => gpu.resume(plan, objective, observer, state),
         }
+    }
+}
+
+impl DeviceSpec {
+    /// Who computes a training, or why it cannot be there, before anything is written.
+    pub fn trainer(self, training: &Training<'_>) -> Result<Box<dyn Trainer>, CliError> {
+        let Self::Cuda(number) = self else { return Ok(Box::new(Processor)) };
+        let refuse = |error: SolveError| match error {
+            SolveError::Config(error) => CliError::Usage(error.to_string()),
+            error => CliError::failed(&error),
+        };
+        let gpu = Cuda::open(number)
+            .map_err(|fault| CliError::setting("device", self, format!("{fault}; use --device cpu")))?;
+        gpu.networks(training.objective()).check(training.plan()).map_err(refuse)?;
+        Ok(Box::new(OnGpu(gpu)))
+    }
+}
+
+/// A GPU that trains.
+struct OnGpu(Cuda);
+
+impl Trainer for OnGpu {
+    fn solve(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+    ) -> Result<RunReport<f32>, SolveError> {
+        self.0.networks(objective).solve(plan, observer)
+    }
+
+    fn resume(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+        state: &[u8],
+    ) -> Result<RunReport<f32>, StateError> {
+        self.0.networks(objective).resume(plan, observer, state)
+    }
+
+    fn sample(
+        &self,
+        plan: &Plan,
+        evaluator: &Evaluator,
+        data: &Labelled,
+        images: &[u32],
+    ) -> Result<Option<Box<dyn Sample>>, SolveError> {
+        Ok(Some(Box::new(SampleOnGpu(self.0.sample(plan.config(), evaluator, data, images)?))))
+    }
+}
+
+/// Images there, on which particles are compared.
+struct SampleOnGpu(cbo_cuda::network::Sample);
+
+impl Sample for SampleOnGpu {
+    fn losses(&self, rows: Rows<'_, f32>) -> Result<Vec<f64>, String> {
+        self.0.losses(rows).map_err(|fault| format!("the device failed: {fault}"))
     }
 }
 

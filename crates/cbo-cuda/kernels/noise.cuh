@@ -60,15 +60,15 @@ FN void normals(const Noise& noise, u32 particle, u32 quad, T (&z)[4]) {
     on_circle(radius<T>(c[2]), c[3], z[2], z[3]);
 }
 
-struct Four { T z[4]; };
+struct Normals { T z[4]; };
 #if CALLED
 APART
 #else
 FN
 #endif
-Four four_normals(u32 particle, u32 quad, u32 high0, u32 high1, u32 key0, u32 key1) {
+Normals four_normals(u32 particle, u32 quad, u32 high0, u32 high1, u32 key0, u32 key1) {
     const Noise noise = {{key0, key1}, {high0, high1}};
-    Four four;
+    Normals four;
     normals(noise, particle, quad, four.z);
     return four;
 }

@@ -124,9 +124,9 @@ struct Mover {
     }
     // Coordinates 4 quad to 4 quad + 3.
     FN_MEMBER void move(u32 quad, T (&x)[4]) const {
-        const Four xi = four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+        const Normals xi = four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
 #if KICKED
-        Four kick = {};
+        Normals kick = {};
         if (a.kicks) kick = four_normals(particle, quad, a.kick_noise[0], a.kick_noise[1], a.key[0], a.key[1]);
 #endif
         EACH for (u32 j = 0; j < 4; ++j) {
@@ -444,10 +444,7 @@ KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
     }
 }
 
-#ifndef __CUDACC__
-#define RUN(kernel) extern "C" void run_##kernel(const Args* a, u32 blocks) { for (block_ = 0, blocks_ = blocks; block_ < blocks; ++block_) kernel(*a); }
-RUN(step)
-RUN(widths)
-RUN(memory_floor)
-RUN(normals_floor)
-#endif
+RUN(step, Args)
+RUN(widths, Args)
+RUN(memory_floor, Args)
+RUN(normals_floor, Args)

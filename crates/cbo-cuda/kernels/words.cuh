@@ -18,15 +18,16 @@
 #define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define TEAM blockDim.x
 #define BLOCK blockIdx.x
+#define BLOCKS gridDim.x
 #define SHARED __shared__
 #define PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncthreads())
-#define BLOCKS gridDim.x
 #define WARP 32
 #define MARK(word, bit, yes) { const u32 marks_ = __ballot_sync(~0u, yes); if ((bit) == 0) (word) = marks_; }
 #define LAST_OF(counter, members) (__threadfence(), atomicInc(&(counter), (members) - 1) == (members) - 1)
 #define SEE_OTHERS() __threadfence()
 #define LOAD_FAR(x) __ldcg(&(x))
 #define APART static __device__ __noinline__
+#define RUN(kernel, args)
 #else
 #include <math.h>
 #include <string.h>
@@ -38,18 +39,24 @@
 #define EACH_EIGHTH
 #define EACH_COORDINATE
 #define KERNEL(...) static void
-#define TEAM THREADS
+#define TEAM team_
 #define BLOCK block_
-#define SHARED static
-#define PHASE(t) for (unsigned t = 0; t < THREADS; ++t)
 #define BLOCKS blocks_
+#define SHARED static
+#define PHASE(t) for (unsigned t = 0; t < team_; ++t)
 #define WARP 1
 #define MARK(word, bit, yes) { (word) = ((bit) == 0 ? 0u : (word)) | (u32)(yes) << (bit); }
 #define LAST_OF(counter, members) (((counter) = (counter) + 1 == (members) ? 0 : (counter) + 1) == 0)
 #define SEE_OTHERS() ((void)0)
 #define LOAD_FAR(x) (x)
 #define APART static inline
-static unsigned block_, blocks_;
+static unsigned block_, blocks_, team_;
+// A kernel as a function that tests can call.
+#define RUN(kernel, args)                                                              \
+    extern "C" void run_##kernel(const args* a, unsigned blocks, unsigned threads) {   \
+        blocks_ = blocks; team_ = threads;                                             \
+        for (block_ = 0; block_ < blocks; ++block_) kernel(*a);                        \
+    }
 FN float __int_as_float(int x) { float r; memcpy(&r, &x, 4); return r; }
 FN int __float_as_int(float x) { int r; memcpy(&r, &x, 4); return r; }
 FN double __longlong_as_double(long long x) { double r; memcpy(&r, &x, 8); return r; }

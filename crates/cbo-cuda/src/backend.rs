@@ -145,7 +145,7 @@ impl<T: Scalar> OnDevice<T> {
             self.machine.wait()?;
             let start = Instant::now();
             for _ in 0..LAUNCHES {
-                self.program.launch(kernel, self.grid(self.shape.blocks(self.particles)), &bytes)?;
+                self.program.launch(kernel as usize, self.grid(self.shape.blocks(self.particles)), &bytes)?;
             }
             self.machine.wait()?;
             best = best.min(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
@@ -166,12 +166,13 @@ impl<T: Scalar> OnDevice<T> {
         }
         self.launches += 1;
         let args = self.args(decided, work)?;
-        self.program.launch(Kernel::Step, self.grid(self.shape.blocks(self.particles)), &args.bytes())
+        let grid = self.grid(self.shape.blocks(self.particles));
+        self.program.launch(Kernel::Step as usize, grid, &args.bytes())
     }
 
     /// So many blocks of threads.
     fn grid(&self, blocks: usize) -> Grid {
-        Grid { blocks: blocks as u32, threads: self.shape.threads as u32 }
+        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0 }
     }
 
     /// The arguments of a launch.
@@ -306,7 +307,7 @@ fn rows<T: Scalar>(columns: &[T], dim: usize) -> Vec<T> {
 }
 
 /// A fault in the middle of a run.
-fn lost(fault: Fault) -> EvalError {
+pub(crate) fn lost(fault: Fault) -> EvalError {
     EvalError::new(format!("the device failed: {fault}"))
 }
 
@@ -378,7 +379,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         let widths = || -> Result<Vec<f64>, Fault> {
             let mut widths = vec![0.0f64; self.shape.dim];
             let bytes = self.args(None, Work::default())?.bytes();
-            self.program.launch(Kernel::Widths, self.grid(self.shape.dim), &bytes)?;
+            self.program.launch(Kernel::Widths as usize, self.grid(self.shape.dim), &bytes)?;
             self.machine.wait()?;
             self.result.look(0, &mut widths);
             Ok(widths)

@@ -1,7 +1,7 @@
 //! A GPU of NVIDIA's through its driver, which is loaded when it is first asked for.
 
 use crate::cache;
-use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Program};
+use crate::machine::{Entry, Fault, Grid, Kind, Machine, Program};
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, result, sys};
 use cudarc::nvrtc::{Ptx, result as nvrtc};
 use std::ffi::{CString, c_void};
@@ -116,11 +116,19 @@ impl Machine for Gpu {
         self.context.mem_get_info().ok().map(|(free, _)| free as u64)
     }
 
-    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault> {
+    fn compile(&self, text: &str, kernels: &[Entry]) -> Result<Arc<dyn Program>, Fault> {
         self.here()?;
         let module = self.context.load_module(Ptx::from_binary(self.code(text)?)).map_err(said)?;
-        let function = |kernel: Kernel| module.load_function(kernel.name()).map_err(said);
-        let functions = Kernel::ALL.into_iter().map(function).collect::<Result<Vec<_>, _>>()?;
+        let function = |kernel: &Entry| {
+            let function = module.load_function(&kernel.name).map_err(said)?;
+            if kernel.shared > 0 {
+                // More shared memory than kernels have without asking.
+                let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                function.set_attribute(attribute, kernel.shared as i32).map_err(said)?;
+            }
+            Ok(function)
+        };
+        let functions = kernels.iter().map(function).collect::<Result<Vec<_>, Fault>>()?;
         Ok(Arc::new(Kernels { functions, stream: self.stream.clone() }))
     }
 
@@ -201,11 +209,25 @@ impl Machine for Gpu {
         // SAFETY: whoever looks has allocated as much shared memory there, and the device is not writing it.
         unsafe { std::ptr::copy_nonoverlapping(at as *const u8, bytes.as_mut_ptr(), bytes.len()) }
     }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        // SAFETY: whoever writes has allocated as much shared memory there, and the device is not reading it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) }
+    }
+
+    fn send(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault> {
+        self.here()?;
+        // SAFETY: whoever sends has allocated as much in both places, and leaves it as it is until it has waited.
+        unsafe {
+            let source = std::slice::from_raw_parts(from as *const u8, bytes);
+            result::memcpy_htod_async(to, source, self.stream.cu_stream()).map_err(said)
+        }
+    }
 }
 
 /// The kernels of a run.
 struct Kernels {
-    /// In the order of [`Kernel::ALL`].
+    /// In the order in which they were asked for.
     functions: Vec<CudaFunction>,
     stream: Arc<CudaStream>,
 }
@@ -217,17 +239,17 @@ impl std::fmt::Debug for Kernels {
 }
 
 impl Program for Kernels {
-    fn launch(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault> {
+    fn launch(&self, kernel: usize, grid: Grid, args: &[u8]) -> Result<(), Fault> {
         self.stream.context().bind_to_thread().map_err(said)?;
-        let function = &self.functions[kernel as usize];
+        let function = &self.functions[kernel];
         let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
-        // SAFETY: the kernels take one struct, whose bytes these are (`backend.rs`, `step.cuh`); the driver copies them.
+        // SAFETY: the kernels take one struct, whose bytes these are (`backend.rs`, `network.rs`); the driver copies them.
         unsafe {
             result::launch_kernel(
                 function.cu_function(),
                 (grid.blocks, 1, 1),
                 (grid.threads, 1, 1),
-                0,
+                grid.shared,
                 self.stream.cu_stream(),
                 &mut parameters,
             )

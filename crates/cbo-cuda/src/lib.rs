@@ -21,6 +21,8 @@ mod cuda;
 mod emit;
 #[doc(hidden)]
 pub mod machine;
+#[cfg(feature = "networks")]
+pub mod network;
 mod source;
 
 pub use machine::Fault;
@@ -148,7 +150,7 @@ impl Cuda {
         let shape = Shape::of::<T>(plan.dim());
         self.check_memory::<T>(plan.config().particles, shape)?;
         let text = source::text::<T>(plan, shape, &energy);
-        let program = self.machine.compile(&text).map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
+        let program = self.machine.compile(&text, &Kernel::entries()).map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
         OnDevice::begin(plan, shape, &self.machine, program)
     }
 }

@@ -18,7 +18,7 @@ pub enum Kind {
     Shared,
 }
 
-/// The kernels.
+/// The kernels of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// The pending move, energies and sums.
@@ -32,18 +32,19 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Step, Self::Widths, Self::MemoryFloor, Self::NormalsFloor];
-
-    /// What `step.cuh` calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::Widths => "widths",
-            Self::MemoryFloor => "memory_floor",
-            Self::NormalsFloor => "normals_floor",
-        }
+    /// What `step.cuh` calls them, in their order.
+    pub fn entries() -> Vec<Entry> {
+        ["step", "widths", "memory_floor", "normals_floor"].map(|name| Entry { name: name.into(), shared: 0 }).into()
     }
+}
+
+/// A kernel of a program.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What it is called there.
+    pub name: String,
+    /// Bytes that the threads of its blocks share at the most, besides what it has of its own.
+    pub shared: u32,
 }
 
 /// The shape of a launch.
@@ -53,12 +54,14 @@ pub struct Grid {
     pub blocks: u32,
     /// Threads of each.
     pub threads: u32,
+    /// Bytes that the threads of a block share, besides what the kernel has of its own.
+    pub shared: u32,
 }
 
 /// Kernels that were compiled for a run.
 pub trait Program: Send + Sync + fmt::Debug {
-    /// Begins a kernel in this shape; it may still run when this returns.
-    fn launch(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault>;
+    /// Begins a kernel, by its place among those compiled, in this shape; it may still run when this returns.
+    fn launch(&self, kernel: usize, grid: Grid, args: &[u8]) -> Result<(), Fault>;
 }
 
 /// A device, or what stands in for one in tests.
@@ -67,8 +70,8 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn name(&self) -> String;
     /// Bytes that can still be allocated, if known.
     fn free_bytes(&self) -> Option<u64>;
-    /// Compiles the kernels of a run.
-    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault>;
+    /// Compiles these kernels of a text.
+    fn compile(&self, text: &str, kernels: &[Entry]) -> Result<Arc<dyn Program>, Fault>;
     /// Memory of so many bytes, all zero.
     fn allocate(&self, bytes: usize, kind: Kind) -> Result<u64, Fault>;
     /// Gives memory back.
@@ -83,6 +86,10 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn wait(&self) -> Result<(), Fault>;
     /// Reads shared memory, which nobody is writing.
     fn look(&self, at: u64, bytes: &mut [u8]);
+    /// Writes shared memory, which nobody is reading.
+    fn put(&self, at: u64, bytes: &[u8]);
+    /// Copies bytes from shared memory to the device, after what was launched before, and does not wait for it.
+    fn send(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault>;
 }
 
 /// Memory that is given back when it is no longer used.
@@ -104,6 +111,20 @@ impl Memory {
         let memory = Self::new(machine, size_of_val(numbers), Kind::Device)?;
         memory.upload(numbers)?;
         Ok(memory)
+    }
+
+    /// With these bytes in it.
+    #[cfg(feature = "networks")]
+    pub fn of_bytes(machine: &Arc<dyn Machine>, bytes: &[u8]) -> Result<Self, Fault> {
+        let memory = Self::new(machine, bytes.len(), Kind::Device)?;
+        machine.upload(memory.address, bytes)?;
+        Ok(memory)
+    }
+
+    /// Writes bytes into shared memory, `first` bytes after its beginning.
+    #[cfg(feature = "networks")]
+    pub fn put(&self, first: usize, bytes: &[u8]) {
+        self.machine.put(self.address + first as u64, bytes);
     }
 
     pub fn address(&self) -> u64 {
@@ -140,4 +161,10 @@ pub(crate) fn bytes_of<T: Scalar>(numbers: &[T]) -> &[u8] {
 fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
     // SAFETY: as above; and every pattern of bits is a number.
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// The bytes of some whole numbers.
+#[cfg(feature = "networks")]
+pub(crate) fn bytes_of_words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

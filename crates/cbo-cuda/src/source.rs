@@ -91,12 +91,7 @@ fn power_of_two(n: usize) -> usize {
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = switches::<T>(plan.config(), shape, energy);
-    text += WORDS;
-    text += &tables::<f32>("float");
-    text += &tables::<f64>("double");
-    text += &polynomials();
-    text += NUMBERS;
-    text += NOISE;
+    text += &arithmetic();
     text += &function("energy", shape.dim, &energy.operations);
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", shape.dim, &vanishing.when);
@@ -104,6 +99,12 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
     }
     text += STEP;
     text
+}
+
+/// The words of the kernels, the engine's functions and its noise.
+pub(crate) fn arithmetic() -> String {
+    let tables = tables::<f32>("float") + &tables::<f64>("double");
+    [WORDS, &tables, &polynomials(), NUMBERS, NOISE].concat()
 }
 
 fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {

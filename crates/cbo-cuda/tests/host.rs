@@ -1,6 +1,6 @@
 //! A machine that runs the kernels on the processor: their text, compiled by the system's C++ compiler.
 
-use cbo_cuda::machine::{Fault, Grid, Kernel, Kind, Machine, Program};
+use cbo_cuda::machine::{Entry, Fault, Grid, Kind, Machine, Program};
 use libloading::Library;
 use std::collections::HashMap;
 use std::process::Command;
@@ -39,7 +39,7 @@ impl Machine for Host {
         self.free
     }
 
-    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault> {
+    fn compile(&self, text: &str, kernels: &[Entry]) -> Result<Arc<dyn Program>, Fault> {
         let known = COMPILED.lock().unwrap().get(text).cloned();
         let library = match known {
             Some(library) => library,
@@ -49,7 +49,8 @@ impl Machine for Host {
                 library
             }
         };
-        Ok(Arc::new(Launcher { library, launches: AtomicU64::new(0), lost_after: self.lost_after }))
+        let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+        Ok(Arc::new(Launcher { library, names, launches: AtomicU64::new(0), lost_after: self.lost_after }))
     }
 
     fn allocate(&self, bytes: usize, _kind: Kind) -> Result<u64, Fault> {
@@ -94,6 +95,16 @@ impl Machine for Host {
         // SAFETY: as above.
         bytes.copy_from_slice(unsafe { slice::from_raw_parts(at as *const u8, bytes.len()) });
     }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(at as *mut u8, bytes.len()) }.copy_from_slice(bytes);
+    }
+
+    fn send(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault> {
+        // SAFETY: as above.
+        self.upload(to, unsafe { slice::from_raw_parts(from as *const u8, bytes) })
+    }
 }
 
 /// Libraries by their text: many settings have the same.
@@ -129,29 +140,30 @@ impl Compiled {
 #[derive(Debug)]
 struct Launcher {
     library: Arc<Compiled>,
+    names: Vec<String>,
     launches: AtomicU64,
     lost_after: Option<u64>,
 }
 
 impl Program for Launcher {
-    fn launch(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault> {
+    fn launch(&self, kernel: usize, grid: Grid, args: &[u8]) -> Result<(), Fault> {
         let before = self.launches.fetch_add(1, Ordering::Relaxed);
         if self.lost_after.is_some_and(|most| before >= most) {
             return Err(Fault("the device fell off the bus".into()));
         }
-        let name = format!("run_{}", kernel.name());
+        let name = format!("run_{}", self.names[kernel]);
         // Arguments begin at a multiple of eight.
         let mut aligned = vec![0u64; args.len().div_ceil(8)];
         // SAFETY: as long as that, in bytes.
         unsafe { slice::from_raw_parts_mut(aligned.as_mut_ptr().cast::<u8>(), args.len()) }.copy_from_slice(args);
         let _alone = self.library.running.lock().unwrap();
-        // SAFETY: `step.cuh` has these functions with these arguments.
+        // SAFETY: the kernels have these functions with these arguments.
         unsafe {
             let library = &self.library.library;
             let run = library
-                .get::<unsafe extern "C" fn(*const u64, u32)>(name.as_bytes())
+                .get::<unsafe extern "C" fn(*const u64, u32, u32)>(name.as_bytes())
                 .map_err(|e| Fault(e.to_string()))?;
-            run(aligned.as_ptr(), grid.blocks);
+            run(aligned.as_ptr(), grid.blocks, grid.threads);
         }
         Ok(())
     }

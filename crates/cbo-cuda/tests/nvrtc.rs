@@ -2,7 +2,8 @@
 
 use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
-use cbo_cuda::machine::{Fault, Kind, Machine, Program};
+use cbo_cuda::machine::{Entry, Fault, Kind, Machine, Program};
+use cbo_problems::nn::{CrossEntropy, Network, Order};
 use cbo_problems::{Problem, find};
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ impl Machine for Compiler {
     fn free_bytes(&self) -> Option<u64> {
         None
     }
-    fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault> {
+    fn compile(&self, text: &str, kernels: &[Entry]) -> Result<Arc<dyn Program>, Fault> {
         let options = CompileOptions {
             options: vec!["--gpu-architecture=compute_90".into(), "--fmad=false".into(), "--std=c++17".into()],
             ..CompileOptions::default()
@@ -30,7 +31,8 @@ impl Machine for Compiler {
         match compile_ptx_with_opts(text, options) {
             Ok(ptx) => {
                 let ptx = ptx.to_src();
-                assert!(ptx.contains(".entry step") && ptx.contains(".entry widths"), "{ptx}");
+                let is_there = |kernel: &Entry| ptx.contains(&format!(".entry {}", kernel.name));
+                assert!(kernels.iter().all(is_there), "{ptx}");
                 // Fused where it is written, nowhere else: single multiplications and additions stay what they are.
                 assert!(ptx.contains("fma.rn"), "{ptx}");
                 Err(Fault(DONE.into()))
@@ -56,6 +58,10 @@ impl Machine for Compiler {
         Ok(())
     }
     fn look(&self, _: u64, _: &mut [u8]) {}
+    fn put(&self, _: u64, _: &[u8]) {}
+    fn send(&self, _: u64, _: u64, _: usize) -> Result<(), Fault> {
+        Err(Fault(DONE.into()))
+    }
 }
 
 fn compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
@@ -94,5 +100,23 @@ fn functions_and_switches_compile() {
         compiles::<f32>(&config, &problem);
         let config = CboConfig { truncation: Some(1.0), scheme: Scheme::DriftFirst, ..config };
         compiles::<f64>(&config, &problem);
+    }
+}
+
+#[test]
+fn networks_compile() {
+    // SAFETY: as above.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
+        return;
+    }
+    let data = cbo_problems::mnist::subset().expect("images");
+    let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 50, Order::Sequential).expect("a size");
+    let init = InitialLaw::Normal { mean: 0.0.into(), variance: 1.0.into() };
+    for (method, diffusion) in [("cbo", Diffusion::Isotropic), ("hopping", Diffusion::Anisotropic)] {
+        let method = method.parse().expect("a method");
+        let config = CboConfig { diffusion, init: init.clone(), steps: Some(1), ..CboConfig::of(method) };
+        let error = Cuda::on(Arc::new(Compiler)).networks(&objective).solve(&config, &mut ()).expect_err("no run");
+        assert!(error.to_string().contains(DONE), "{error}");
     }
 }

@@ -22,8 +22,9 @@ mod judge;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod trainer;
 
-use cbo::{CboConfig, Plan, SolveError, StateError, StepReport, solve};
+use cbo::{CboConfig, Plan, SolveError, StateError, StepReport};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::Workspace;
 use cbo_problems::nn::reference::Mode;
@@ -32,6 +33,7 @@ use findings::{Findings, Rhythm};
 use judge::{Bench, Judge};
 pub use settings::{Preset, Settings};
 use std::ops::ControlFlow;
+pub use trainer::{Processor, Sample, Trainer};
 
 /// Training images on which particles are compared, unless there are fewer.
 pub const SAMPLE: usize = 10_000;
@@ -171,6 +173,9 @@ pub enum TrainingError {
     /// No threads.
     #[error("threads cannot be started: {0}")]
     Threads(String),
+    /// A device that failed while particles were judged.
+    #[error("{0}")]
+    Device(String),
 }
 
 /// Trains a network; `watch` is told of every step and may end the run, which then reports the particles as they are.
@@ -237,9 +242,19 @@ impl<'a> Training<'a> {
     /// Trains from the beginning; `watch` is told of every step and may end the run, which then reports the particles as
     /// they are.
     pub fn run(self, watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send) -> Result<Trained, TrainingError> {
+        self.run_on(&Processor, watch)
+    }
+
+    /// The same by another than the processor.
+    pub fn run_on(
+        mut self,
+        trainer: &dyn Trainer,
+        watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send,
+    ) -> Result<Trained, TrainingError> {
+        self.bench.judges_on(trainer, &self.plan)?;
         let begin = (Findings::default(), 0.0);
         let mut judge = Judge::new(self.bench, self.rhythm, self.steps, begin, watch);
-        let run = solve(&self.plan, &self.objective, &mut judge)?;
+        let run = trainer.solve(&self.plan, &self.objective, &mut judge)?;
         judge.finish(&run)
     }
 
@@ -250,14 +265,35 @@ impl<'a> Training<'a> {
         from: &Saved,
         watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send,
     ) -> Result<Trained, TrainingError> {
+        self.resume_on(&Processor, from, watch)
+    }
+
+    /// The same by another than the processor, whoever saved it.
+    pub fn resume_on(
+        mut self,
+        trainer: &dyn Trainer,
+        from: &Saved,
+        watch: impl FnMut(Progress<'_>) -> ControlFlow<()> + Send,
+    ) -> Result<Trained, TrainingError> {
+        self.bench.judges_on(trainer, &self.plan)?;
         let findings = Findings::from_bytes(&from.findings, self.rhythm)?;
         let mut judge = Judge::new(self.bench, self.rhythm, self.steps, findings, watch);
-        let resumed = cbo::resume(&self.plan, &self.objective, &mut judge, &from.state);
+        let resumed = trainer.resume(&self.plan, &self.objective, &mut judge, &from.state);
         let run = resumed.map_err(|error| match error {
             StateError::Solve(error) => error.into(),
             other => TrainingError::State(other),
         })?;
         judge.finish(&run)
+    }
+
+    /// The checked settings of the dynamics.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What is minimised.
+    pub fn objective(&self) -> &CrossEntropy<'a> {
+        &self.objective
     }
 
     /// Steps of the run.

@@ -14,14 +14,14 @@ pub struct Batches {
 
 impl Batches {
     /// Batches of `size` out of `particles`, the first round drawn.
-    pub(crate) fn new(seed: u64, particles: usize, size: usize) -> Self {
+    pub fn new(seed: u64, particles: usize, size: usize) -> Self {
         let mut batches = Self { size, order: vec![0; particles], round: 0, position: 0 };
         batches.shuffle(seed);
         batches
     }
 
     /// The batches of a run that is in round `round`, `position` particles into it; `None` where no batch begins there.
-    pub(crate) fn at(seed: u64, particles: usize, size: usize, round: u64, position: usize) -> Option<Self> {
+    pub fn at(seed: u64, particles: usize, size: usize, round: u64, position: usize) -> Option<Self> {
         let begins = position.is_multiple_of(size) && position.checked_add(size)? <= particles;
         let mut batches = Self { size, order: vec![0; particles], round, position };
         batches.shuffle(seed);
@@ -29,7 +29,7 @@ impl Batches {
     }
 
     /// Where in the batches the run is: the round, and the particles used in it.
-    pub(crate) fn place(&self) -> (u64, usize) {
+    pub fn place(&self) -> (u64, usize) {
         (self.round, self.position)
     }
 
@@ -44,7 +44,7 @@ impl Batches {
     }
 
     /// Goes to the next batch, in a new permutation where the old one is used up.
-    pub(crate) fn next(&mut self, seed: u64) {
+    pub fn next(&mut self, seed: u64) {
         self.position += self.size;
         if self.position + self.size > self.order.len() {
             self.restart(seed, self.order.len());

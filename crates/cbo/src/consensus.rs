@@ -81,11 +81,16 @@ impl Partial {
 
     /// The same with weights that are given, of either sign, and zero where an energy is not finite. They are relative to nothing.
     pub(crate) fn weigh_by<T: Scalar>(&mut self, weights: &[f64], rows: &[T]) {
-        self.shift = if self.least == f64::INFINITY { f64::INFINITY } else { 0.0 };
+        self.masses_by(weights);
         self.moment.fill(0.0);
+        T::moment(rows, weights, &mut self.moment);
+    }
+
+    /// Of these sums, those that need no positions.
+    pub(crate) fn masses_by(&mut self, weights: &[f64]) {
+        self.shift = if self.least == f64::INFINITY { f64::INFINITY } else { 0.0 };
         self.mass = weights.iter().map(|w| w.abs()).sum();
         self.mass_of_squares = weights.iter().map(|w| w * w).sum();
-        T::moment(rows, weights, &mut self.moment);
     }
 
     /// Adds what `other` contributes.

@@ -1,6 +1,7 @@
 //! The flags of `cbo mnist train`.
 
 use super::data::DatasetName;
+use crate::device::DeviceSpec;
 use crate::values::{self, InitSpec, Switch};
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, Update};
 use clap::Args;
@@ -112,6 +113,9 @@ pub struct TrainArgs {
     /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
     pub threads: usize,
+    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, with the same bits [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
+    pub device: Option<DeviceSpec>,
 
     /// Writes the model, the curve, the result and pictures to this folder, and during the run what cbo resume needs
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]

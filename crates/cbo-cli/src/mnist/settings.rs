@@ -3,6 +3,7 @@
 use super::args::{PresetName, TrainArgs};
 use super::data::Data;
 use super::report::network_name;
+use crate::device::DeviceSpec;
 use crate::error::CliError;
 use crate::text;
 use crate::values::{InitSpec, Switch};
@@ -14,7 +15,7 @@ use std::path::Path;
 
 /// Settings that may change while a run pauses: they decide when it ends or how fast it is, not where it goes. Where the images are
 /// does not matter either, as long as they are the same.
-const FREE: [&str; 5] = ["epochs", "iterations", "threads", "checkpoint-every", "data"];
+const FREE: [&str; 6] = ["epochs", "iterations", "threads", "device", "checkpoint-every", "data"];
 
 /// What the checksum of the images is called among the files of a checkpoint.
 pub const IMAGES: &str = "data";
@@ -137,6 +138,8 @@ pub fn entries(args: &TrainArgs, settings: &Settings, data: &Data) -> Vec<(&'sta
         ("threads", config.threads.to_string()),
         ("checkpoint-every", text::number(args.checkpoint_every)),
     ]);
+    let device = args.device.filter(|device| *device != DeviceSpec::Cpu);
+    entries.extend(device.map(|device| ("device", device.to_string())));
     entries
 }
 

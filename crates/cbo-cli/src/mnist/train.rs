@@ -13,7 +13,7 @@ use crate::resume::{ResumeArgs, Resumed, refused as unusable};
 use crate::settings::to_toml;
 use crate::values::Budget;
 use cbo::{SolveError, StateError};
-use cbo_lab::training::{Settings, Trained, Training, TrainingError};
+use cbo_lab::training::{Settings, Trained, Trainer, Training, TrainingError};
 use cbo_problems::nn::{BatchSizeError, Network, Shape};
 use cbo_runs::checkpoint::{Checkpoint, Summary};
 use cbo_runs::folder::{CONFIG, Folder, FolderError};
@@ -67,6 +67,11 @@ impl Task {
         }
     }
 
+    /// Who computes.
+    fn trainer(&self, training: &Training<'_>) -> Result<Box<dyn Trainer>, CliError> {
+        self.args.device.unwrap_or_default().trainer(training)
+    }
+
     fn watch(&self, checkpoints: Option<Checkpoints>) -> Watch {
         if let (Some(note), false) = (self.data.source.note(), self.args.quiet) {
             eprintln_quietly(&format!("note: {note}"));
@@ -103,6 +108,7 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     interrupt::listen();
     let task = Task::new(args.clone())?;
     let training = task.training()?;
+    let trainer = task.trainer(&training)?;
     let folder = match &args.out {
         Some(path) => Some(Folder::create(path, args.force).map_err(unusable)?),
         None => None,
@@ -110,17 +116,22 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     if let Some(folder) = &folder {
         folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
     }
-    begin(&task, training, folder)
+    begin(&task, training, &*trainer, folder)
 }
 
 /// Trains from the beginning, with checkpoints if there is a folder.
-fn begin(task: &Task, training: Training<'_>, folder: Option<Folder>) -> Result<(), CliError> {
+fn begin(
+    task: &Task,
+    training: Training<'_>,
+    trainer: &dyn Trainer,
+    folder: Option<Folder>,
+) -> Result<(), CliError> {
     let checkpoints = folder.map(|folder| {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
         Checkpoints::new(folder, task.every, task.summary(), None)
     });
     let mut watch = task.watch(checkpoints);
-    let outcome = training.run(|at| watch.step(&at));
+    let outcome = training.run_on(trainer, |at| watch.step(&at));
     task.finish(watch, outcome)
 }
 
@@ -135,6 +146,7 @@ pub fn begin_again(given: &ResumeArgs, folder: Folder, from: Option<Checkpoint>)
     interrupt::listen();
     let task = Task::new(resumed_args(given, &folder, from.as_ref())?)?;
     let training = task.training()?;
+    let trainer = task.trainer(&training)?;
     if from.is_none() {
         folder.set_checkpoints_aside().map_err(unusable)?;
         // With the length that it had: more of it, if this is killed before its first step is done, must not count twice.
@@ -144,12 +156,13 @@ pub fn begin_again(given: &ResumeArgs, folder: Folder, from: Option<Checkpoint>)
         folder.save(&Checkpoint { summary, ..Checkpoint::default() }).map_err(unusable)?;
     }
     rewrite(given, &task, &folder)?;
-    begin(&task, training, Some(folder))
+    begin(&task, training, &*trainer, Some(folder))
 }
 
 /// Keeps what was given to `cbo resume` for the next time.
 fn rewrite(given: &ResumeArgs, task: &Task, folder: &Folder) -> Result<(), CliError> {
-    if given.epochs.is_none() && given.steps.is_none() && given.threads.is_none() && given.checkpoint_every.is_none() {
+    let lengths = given.epochs.is_some() || given.steps.is_some();
+    if !lengths && given.threads.is_none() && given.device.is_none() && given.checkpoint_every.is_none() {
         return Ok(());
     }
     folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)
@@ -173,10 +186,11 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
         return Err(CliError::setting(flag, given, format!("the run is past that; give at least {least}")));
     }
     let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
+    let trainer = task.trainer(&training)?;
     rewrite(given, &task, &folder)?;
     folder.log(&format!("resumed at step {done} by cbo {}", env!("CARGO_PKG_VERSION")));
     let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
-    let outcome = training.resume(&saved, |at| watch.step(&at));
+    let outcome = training.resume_on(&*trainer, &saved, |at| watch.step(&at));
     task.finish(watch, outcome)
 }
 
@@ -212,6 +226,7 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder, from: Option<&Checkpoint>) 
         return Err(CliError::Usage(format!("{remedy}; use --{flag}")));
     }
     args.threads = given.threads.unwrap_or(args.threads);
+    args.device = given.device.or(args.device);
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
     let count = match wanted {
         None => count,

@@ -1,9 +1,9 @@
 //! Watches a run and judges its particles twice an epoch.
 
 use super::findings::{Findings, Rhythm};
-use super::{Point, Progress, SAMPLE, Settings, Trained, TrainingError};
+use super::{Point, Progress, SAMPLE, Sample, Settings, Trained, Trainer, TrainingError};
 use cbo::noise::{Noise, Stream};
-use cbo::{Method, Observer, Rows, RunReport, StepReport};
+use cbo::{Method, Observer, Plan, Rows, RunReport, StepReport};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::{Batch, Evaluator, Outcome, Workspace, Workspaces};
 use cbo_problems::nn::reference::Mode;
@@ -29,6 +29,9 @@ pub(super) struct Bench<'a> {
     batch_data: usize,
     pub evaluator: Evaluator,
     sample: Batch,
+    /// Which training images these are, and who compares particles on them, if not the processor.
+    images: Vec<u32>,
+    device: Option<Box<dyn Sample>>,
     test: Batch,
     pool: rayon::ThreadPool,
     workspaces: Workspaces,
@@ -54,7 +57,8 @@ impl<'a> Bench<'a> {
         let mut images: Vec<u32> = vec![0; data.train.count()];
         // A time that no epoch reaches, so that the sample is independent of the order of the batches.
         Noise::new(settings.config.seed, Stream::Problem, 1 << 40).permute(&mut images);
-        let sample: Vec<usize> = images.iter().take(SAMPLE).map(|&i| i as usize).collect();
+        images.truncate(SAMPLE);
+        let sample: Vec<usize> = images.iter().map(|&i| i as usize).collect();
         let all: Vec<usize> = (0..data.test.count()).collect();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.config.threads).build();
         let judged =
@@ -64,6 +68,8 @@ impl<'a> Bench<'a> {
             judged,
             batch_data: settings.batch_data,
             sample: evaluator.batch(&data.train, &sample),
+            images,
+            device: None,
             test: evaluator.batch(&data.test, &all),
             evaluator,
             pool: pool.map_err(|e| TrainingError::Threads(e.to_string()))?,
@@ -71,22 +77,38 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The network to be reported, judged on the test images: the centre, or the particle with the least loss on the sample.
-    fn judge(&self, centre: &[f32], particles: Rows<'_, f32>) -> Result<Verdict, ForwardError> {
-        let Self { evaluator, sample, workspaces, .. } = self;
-        if self.judged == Judged::Centre {
-            return self.judge_one(centre);
+    /// Lets the trainer compare particles, if it can.
+    pub fn judges_on(&mut self, trainer: &dyn Trainer, plan: &Plan) -> Result<(), TrainingError> {
+        if self.judged == Judged::Particles {
+            self.device = trainer.sample(plan, &self.evaluator, &self.data.train, &self.images)?;
         }
-        let judged = self.pool.install(|| {
+        Ok(())
+    }
+
+    /// The network to be reported, judged on the test images: the centre, or the particle with the least loss on the sample.
+    fn judge(&self, centre: &[f32], particles: Rows<'_, f32>) -> Result<Verdict, TrainingError> {
+        if self.judged == Judged::Centre {
+            return Ok(self.judge_one(centre)?);
+        }
+        let judged = match &self.device {
+            Some(device) => device.losses(particles).map_err(TrainingError::Device)?,
+            None => self.losses(particles)?,
+        };
+        // A NaN is never the least.
+        let least = (0..judged.len()).reduce(|a, b| if judged[b] < judged[a] || judged[a].is_nan() { b } else { a });
+        Ok(self.judge_one(particles.row(least.unwrap_or(0)))?)
+    }
+
+    /// The losses of all particles on the sample.
+    fn losses(&self, particles: Rows<'_, f32>) -> Result<Vec<f64>, ForwardError> {
+        let Self { evaluator, sample, workspaces, .. } = self;
+        self.pool.install(|| {
             let rows = particles.as_slice().par_chunks_exact(particles.dim());
             let loss = |row: &[f32]| {
                 workspaces.lend(|workspace| evaluator.evaluate(row, sample, Mode::Train, workspace)).map(|o| o.loss)
             };
-            rows.map(loss).collect::<Result<Vec<f64>, ForwardError>>()
-        })?;
-        // A NaN is never the least.
-        let least = (0..judged.len()).reduce(|a, b| if judged[b] < judged[a] || judged[a].is_nan() { b } else { a });
-        self.judge_one(particles.row(least.unwrap_or(0)))
+            rows.map(loss).collect()
+        })
     }
 
     fn judge_one(&self, row: &[f32]) -> Result<Verdict, ForwardError> {
@@ -132,7 +154,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
     }
 
     /// Judges and adds a point to the curve.
-    fn report(&mut self, at: &Moment<'_>) -> Result<(), ForwardError> {
+    fn report(&mut self, at: &Moment<'_>) -> Result<(), TrainingError> {
         let begun = Instant::now();
         let Verdict { reported, train, test } = self.bench.judge(&at.centre, at.particles)?;
         self.findings.judging_seconds += begun.elapsed().as_secs_f64();

@@ -42,6 +42,6 @@ pub use error::{ForwardError, Misfit, NetworkError};
 pub use layer::Layer;
 pub use model::{Model, ModelError};
 pub use network::{MAX_VALUES, Network, Stage, Tensor};
-pub use objective::{BatchSizeError, CrossEntropy, Order};
+pub use objective::{BatchSizeError, CrossEntropy, Order, Sequence};
 pub use shape::Shape;
 pub use statistics::{EPSILON, Statistics};

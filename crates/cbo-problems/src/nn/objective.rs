@@ -56,7 +56,6 @@ pub struct CrossEntropy<'a> {
     evaluator: Evaluator,
     data: &'a Labelled,
     size: usize,
-    order: Order,
     /// The batch in use, so that it is laid out once, not for each particle.
     current: Mutex<Current>,
     workspaces: Workspaces,
@@ -66,9 +65,41 @@ pub struct CrossEntropy<'a> {
 struct Current {
     number: Option<u64>,
     batch: Arc<Batch>,
+    sequence: Sequence,
+}
+
+/// The images of one data batch after the other.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    order: Order,
+    size: usize,
     /// The epoch whose order is known.
     epoch: Option<u64>,
     images: Vec<u32>,
+}
+
+impl Sequence {
+    fn new(images: usize, size: usize, order: Order) -> Self {
+        Self { order, size, epoch: None, images: (0..images as u32).collect() }
+    }
+
+    /// Data batches in an epoch.
+    fn batches(&self) -> u64 {
+        (self.images.len() / self.size) as u64
+    }
+
+    /// The images of data batch `number`, counted over all epochs.
+    pub fn batch(&mut self, number: u64) -> &[u32] {
+        let epoch = number / self.batches();
+        if let Order::Shuffled { seed } = self.order
+            && self.epoch != Some(epoch)
+        {
+            Noise::new(seed, Stream::Problem, epoch).permute(&mut self.images);
+            self.epoch = Some(epoch);
+        }
+        let first = (number % self.batches()) as usize * self.size;
+        &self.images[first..first + self.size]
+    }
 }
 
 /// The largest divisor of `images` that is at most `size`.
@@ -86,13 +117,28 @@ impl<'a> CrossEntropy<'a> {
         }
         let evaluator = Evaluator::new(network);
         let batch = Arc::new(evaluator.batch(data, &[]));
-        let current = Current { number: None, batch, epoch: None, images: (0..images as u32).collect() };
-        Ok(Self { evaluator, data, size, order, current: Mutex::new(current), workspaces: Workspaces::default() })
+        let current = Current { number: None, batch, sequence: Sequence::new(images, size, order) };
+        Ok(Self { evaluator, data, size, current: Mutex::new(current), workspaces: Workspaces::default() })
     }
 
     /// The largest size up to `size` that fits the images of `data`.
     pub fn fitting_size(data: &Labelled, size: usize, shuffled: bool) -> usize {
         if shuffled { size.min(data.count()) } else { divisor_below(data.count(), size) }
+    }
+
+    /// The network, prepared.
+    pub fn evaluator(&self) -> &Evaluator {
+        &self.evaluator
+    }
+
+    /// The images that it is trained on.
+    pub fn data(&self) -> &'a Labelled {
+        self.data
+    }
+
+    /// Images in a data batch.
+    pub fn batch_size(&self) -> usize {
+        self.size
     }
 
     /// Data batches in an epoch.
@@ -102,9 +148,12 @@ impl<'a> CrossEntropy<'a> {
 
     /// The images of data batch `number`, counted over all epochs.
     pub fn images(&self, number: u64) -> Vec<usize> {
-        let mut current = self.current();
-        self.order_epoch(&mut current, number);
-        self.indices(&current, number)
+        self.current().sequence.batch(number).iter().map(|&i| i as usize).collect()
+    }
+
+    /// The images of all data batches.
+    pub fn sequence(&self) -> Sequence {
+        self.current().sequence.clone()
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
@@ -112,28 +161,11 @@ impl<'a> CrossEntropy<'a> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn indices(&self, current: &Current, number: u64) -> Vec<usize> {
-        let first = (number % self.batches()) as usize * self.size;
-        current.images[first..first + self.size].iter().map(|&i| i as usize).collect()
-    }
-
-    /// Makes the order that of the epoch of data batch `number`.
-    fn order_epoch(&self, current: &mut Current, number: u64) {
-        let epoch = number / self.batches();
-        if let Order::Shuffled { seed } = self.order
-            && current.epoch != Some(epoch)
-        {
-            Noise::new(seed, Stream::Problem, epoch).permute(&mut current.images);
-            current.epoch = Some(epoch);
-        }
-    }
-
     fn batch(&self, number: u64) -> Arc<Batch> {
         let mut current = self.current();
         if current.number != Some(number) {
             current.number = None;
-            self.order_epoch(&mut current, number);
-            let indices = self.indices(&current, number);
+            let indices: Vec<usize> = current.sequence.batch(number).iter().map(|&i| i as usize).collect();
             current.batch = Arc::new(self.evaluator.batch(self.data, &indices));
             current.number = Some(number);
         }

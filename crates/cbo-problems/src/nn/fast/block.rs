@@ -15,16 +15,17 @@ use cbo::simd::{self, InstructionSet};
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The convolution or dense layer.
-    linear: Option<(Stage, Geometry)>,
-    relu: bool,
+    pub linear: Option<(Stage, Geometry)>,
+    /// Whether what is below zero becomes zero.
+    pub relu: bool,
     /// The number of the batch-norm layer before the pool, from 1.
-    norm: Option<usize>,
+    pub norm: Option<usize>,
     /// Side of the pool's squares; 1 for none.
-    pool: usize,
+    pub pool: usize,
     /// The number of the batch-norm layer after the pool.
-    norm_after: Option<usize>,
+    pub norm_after: Option<usize>,
     /// The shape before the pool.
-    full: Shape,
+    pub full: Shape,
     /// The shape after it.
     pub pooled: Shape,
 }

@@ -16,6 +16,8 @@ mod linear;
 mod loss;
 
 pub use batch::Batch;
+pub use block::Block;
+pub use linear::Geometry;
 pub use loss::Outcome;
 
 use super::error::ForwardError;
@@ -23,7 +25,6 @@ use super::network::Network;
 use super::reference::Mode;
 use super::statistics::Statistics;
 use affine::Affine;
-use block::Block;
 use cbo::simd::{self, InstructionSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -102,6 +103,11 @@ impl Evaluator {
     /// The network.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The blocks into which it is cut.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// Mean cross-entropy and number of right answers of a network with these parameters.
