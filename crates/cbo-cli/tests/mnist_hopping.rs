@@ -92,7 +92,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     };
     refused("--method hopping:speed=1", &["method = hopping:speed=1", "`speed` is not a setting of hopping"]);
     refused("--method pso", &["method = pso", "it is one of"]);
-    refused("--method hopping --preset best", &["hopping has settings of its own", "leave the preset best out"]);
+    refused("--method cbo --preset best", &["the preset best is one of hopping", "leave it out"]);
     refused("--method memory", &["method = memory", "energies of other data are worth nothing"]);
     refused("--epochs 2", &["--epochs", "--iterations"]);
     refused("--iterations 0", &["iterations = 0", "at least 1"]);

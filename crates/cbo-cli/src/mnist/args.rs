@@ -13,7 +13,7 @@ Examples:
   cbo mnist fetch && cbo mnist train --network lenet1 --epochs 30 --out lenet1
   cbo mnist train --network shallow --epochs 40 --out shallow
   cbo mnist train --method hopping --out hopping        # consensus hopping
-  cbo mnist train --preset best --out best
+  cbo mnist train --preset best --device cuda --out best  # on an NVIDIA GPU, with the bits of the processor
   cbo mnist train --network 'conv 4x5, relu, bn, pool 2, bn, dense 10, relu, bn' --json
   cbo mnist train --config lenet1/config.toml --seed 1 --out again   # the settings of a run, one of them replaced
 
@@ -46,7 +46,7 @@ pub struct TrainArgs {
     /// Passes through the training images [default: 30]
     #[arg(long, value_name = "EPOCHS", value_parser = values::count)]
     pub epochs: Option<u64>,
-    /// Steps, instead of epochs [default with hopping: 800]
+    /// Steps, instead of epochs [default with hopping: 800, with --preset best 8000]
     #[arg(long, value_name = "STEPS", value_parser = values::count, conflicts_with = "epochs")]
     pub iterations: Option<u64>,
 
@@ -69,7 +69,7 @@ pub struct TrainArgs {
           hide_possible_values = true, help_heading = "Data")]
     pub shuffle: Option<bool>,
 
-    /// Number of particles N [default: 100, with hopping 256]
+    /// Number of particles N [default: 100, with hopping 256, with --preset best 2048]
     #[arg(long, value_name = "N", value_parser = values::size, help_heading = "Dynamics")]
     pub particles: Option<usize>,
     /// Particles evaluated in a step, a divisor of N; `off` for all [default: 10, with hopping off]

@@ -31,13 +31,13 @@ pub fn usual(args: &TrainArgs, network: Network) -> Result<Settings, CliError> {
     let (name, changes) = text.split_once(':').unwrap_or((text, ""));
     if name != "hopping" {
         let method: Method = text.parse().map_err(refused)?;
+        if preset == Preset::Best {
+            return Err(CliError::setting("method", text, "the preset best is one of hopping; leave it out"));
+        }
         let settings = preset.settings(network);
         return Ok(Settings { config: CboConfig { method, ..settings.config }, ..settings });
     }
-    if preset == Preset::Best {
-        return Err(CliError::setting("method", text, "hopping has settings of its own; leave the preset best out"));
-    }
-    let mut settings = Settings::hopping(network);
+    let mut settings = if preset == Preset::Best { Settings::best(network) } else { Settings::hopping(network) };
     if let Method::Hopping(usual) = settings.config.method {
         let hopping = usual.with(changes).map_err(refused)?;
         settings.config.method = Method::Hopping(hopping);
