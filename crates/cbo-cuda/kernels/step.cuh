@@ -1,8 +1,8 @@
 // One step: the pending move, the energies, and the sums of all blocks, in one pass over the particles.
 //
-// Positions lie coordinate by coordinate (coordinate k of particle i at k n + i), and all that is done to a particle is done in the order
-// of the engine. A thread block has the ROWS particles of a block of the engine, and sums them up as the engine does. Sums are merged along
-// the engine's tree, CHUNK of them by the thread block that comes last among those that have them, and so on until all are one.
+// All that is done to a particle is done in the order of the engine. A thread block has the ROWS particles of a block of the engine, and sums
+// them up as the engine does. Sums are merged along the engine's tree, CHUNK of them by the thread block that comes last among those that
+// have them, and so on until all are one.
 //
 // From `source.rs`: T, DIM, ROWS, THREADS, CHUNK, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`.
 
@@ -28,7 +28,6 @@ struct Args {
     u32 key[2], diffusion[2], kick_noise[2];
     u32 moves, kicks, vanishes, evaluates, weighs, padding;
     u32* arrived;  // thread blocks that have come to a place of the tree
-    double* spare;  // room to merge, where it is not shared memory
     T keep, noise, kick, longest;
     T centre[CENTRE];
 };
@@ -39,6 +38,16 @@ struct Args {
 #define CENTRE_OF(a, k) (a).far_centre[k]
 #endif
 
+// Where positions lie. In groups of 32 particles, coordinate by coordinate in each, so that those of a warp are one piece of memory and
+// distances are known to the compiler; or, where others look at them, coordinate by coordinate for all n particles.
+#if GROUPED
+#define BETWEEN(n) 32
+FN T* first_coordinate(T* positions, u64 i) { return positions + (i / 32 * (32 * DIM) + i % 32); }
+#else
+#define BETWEEN(n) (n)
+FN T* first_coordinate(T* positions, u64 i) { return positions + i; }
+#endif
+
 // The coordinates of one particle: in registers, or where they are.
 struct Held {
     T x[DIM];
@@ -47,13 +56,14 @@ struct Held {
     FN_MEMBER void need(u32) {}
 };
 struct Lying {
-    T* all;
+    T* first;
     u64 n;
-    u32 i;
-    FN_MEMBER T at(u32 k) const { return (all + k * n)[i]; }
-    FN_MEMBER void set(u32 k, T v) { (all + k * n)[i] = v; }
+    FN_MEMBER T& of(u32 k) const { return first[k * BETWEEN(n)]; }
+    FN_MEMBER T at(u32 k) const { return of(k); }
+    FN_MEMBER void set(u32 k, T v) { of(k) = v; }
     FN_MEMBER void need(u32) {}
 };
+FN Lying particle(const Args& a, u64 i) { return {first_coordinate(a.positions, i), a.particles}; }
 
 #if ISOTROPIC
 // The distance from the centre; what is far from it, the scheme says.
@@ -152,21 +162,40 @@ struct Mover {
 };
 
 // The coordinates of one particle that moves while its energy is computed: four of them are moved and written when they are first needed,
-// and the next ones are on their way.
+// and the next ones are on their way. A call waits for all that is on its way to registers, so where normals are CALLED it is on its way to
+// shared memory.
 struct Moving {
     Mover mover;
     Lying lying;
-    T x[(DIM + 3) / 4 * 4], next[AHEAD][4];
-    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p) : mover(a, (u32)i, p), lying(p) {
-        EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad);
+    T x[(DIM + 3) / 4 * 4];
+#if CALLED
+    T* ring;  // this thread's first one of (AHEAD + 1) times four
+    FN_MEMBER T* next(u32 quad, u32 j) { return ring + (quad % (AHEAD + 1) * 4 + j) * THREADS; }
+    FN_MEMBER void fetch(u32 quad) {
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) COPY_AHEAD(next(quad, j), &lying.of(4 * quad + j));
+        COPIES_END();
     }
+    FN_MEMBER void take(u32 quad, T (&four)[4]) {
+        COPIES_LEFT(AHEAD - 1);
+        EACH for (u32 j = 0; j < 4; ++j) four[j] = *next(quad, j);
+    }
+    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p, T* room) : mover(a, (u32)i, p), lying(p), ring(room) {
+#else
+    T next[AHEAD][4];
     FN_MEMBER void fetch(u32 quad) {
         EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[quad % AHEAD][j] = lying.at(4 * quad + j);
+    }
+    FN_MEMBER void take(u32 quad, T (&four)[4]) {
+        EACH for (u32 j = 0; j < 4; ++j) four[j] = next[quad % AHEAD][j];
+    }
+    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p, T*) : mover(a, (u32)i, p), lying(p) {
+#endif
+        EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad);
     }
     FN_MEMBER T at(u32 k) const { return x[k]; }
     FN_MEMBER void need(u32 quad) {
         T four[4];
-        EACH for (u32 j = 0; j < 4; ++j) four[j] = next[quad % AHEAD][j];
+        take(quad, four);
         fetch(quad + AHEAD);
         mover.move(quad, four);
         EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) lying.set(4 * quad + j, x[4 * quad + j] = four[j]);
@@ -183,12 +212,12 @@ template <class P> FN void advance(P& p, const Args& a, u32 particle) {
     }
 }
 
-// Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes.
-FN T visit(const Args& a, u64 i, u32* sign) {
-    Lying lying = {a.positions, a.particles, (u32)i};
+// Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes. `room` is of this thread.
+FN T visit(const Args& a, u64 i, u32* sign, T* room) {
+    Lying lying = particle(a, i);
 #if LAZY
     if (a.moves) {
-        Moving p(a, i, lying);
+        Moving p(a, i, lying, room);
         const T e = energy(p);
 #if VANISHING
 #if HELD
@@ -204,10 +233,10 @@ FN T visit(const Args& a, u64 i, u32* sign) {
     Lying& p = lying;
 #elif HELD
     Held p;
-    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = a.positions[k * a.particles + i];
+    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = lying.at(k);
     if (a.moves) {
         advance(p, a, (u32)i);
-        EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) a.positions[k * a.particles + i] = p.x[k];
+        EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) lying.set(k, p.x[k]);
     }
 #else
     Lying& p = lying;
@@ -216,6 +245,8 @@ FN T visit(const Args& a, u64 i, u32* sign) {
     if (!a.evaluates) return a.energies[i];
 #if VANISHING
     if (sign) *sign = vanishes(p) > (T)0.0;
+    // Too many to be kept: they are read again.
+    FORGET();
 #endif
     return energy(p);
 }
@@ -227,40 +258,42 @@ FN double weight_of_gap(double alpha, double gap) {
     return -alpha * gap < -709.0 ? 0.0 : exponential(-alpha * gap);
 }
 
-// `Partial::merge`: one number of the sums of two neighbours. Each is computed alone, so that a level of the tree is one phase.
-FN double merged(double alpha, const double* left, const double* right, u32 what) {
+// `Partial::merge`. First the weights of two neighbours: 1 and 0 leave the left one as it is.
+FN void weights_of(double alpha, const double* left, const double* right, double& mine, double& theirs) {
+    mine = 1.0; theirs = 0.0;
+    if (right[SHIFT] == infinity()) return;
+    const double shift = fmin(left[SHIFT], right[SHIFT]);
+    mine = left[SHIFT] == infinity() ? 0.0 : weight_of_gap(alpha, left[SHIFT] - shift);
+    theirs = weight_of_gap(alpha, right[SHIFT] - shift);
+}
+FN double merged(double mine, double theirs, double left, double right) {
+    return theirs > 0.0 || mine != 1.0 ? mine * left + theirs * right : left;
+}
+FN double merged_field(double mine, double theirs, const double* left, const double* right, u32 what) {
     if (what == LEAST || what == PARTICLE) return right[LEAST] < left[LEAST] ? right[what] : left[what];
     if (what == FAILED || what == INFEASIBLE) return left[what] + right[what];
-    if (right[SHIFT] == infinity()) return left[what];
-    const double shift = fmin(left[SHIFT], right[SHIFT]);
-    if (what == SHIFT) return shift;
-    const double mine = left[SHIFT] == infinity() ? 0.0 : weight_of_gap(alpha, left[SHIFT] - shift);
-    const double theirs = weight_of_gap(alpha, right[SHIFT] - shift);
-    if (what == SQUARES) return mine * mine * left[what] + theirs * theirs * right[what];
-    if (what >= FIELDS && !(theirs > 0.0) && mine == 1.0) return left[what];
-    return mine * left[what] + theirs * right[what];
+    if (what == SHIFT) return fmin(left[SHIFT], right[SHIFT]);
+    if (what == SQUARES) { mine = mine * mine; theirs = theirs * theirs; }
+    return merged(mine, theirs, left[what], right[what]);
 }
 
-// Merges `count` partial sums at `from`, neighbours, then neighbours of those, and so on, by all threads of a block. `other` has room for
-// half of them. Leaves at `from` where all of it is.
-#define MERGE_TREE(alpha, from, other, count)                                                                  \
-    for (u32 count_ = (count); count_ > 1; count_ = (count_ + 1) / 2) {                                        \
-        PHASE(t) for (u32 at = t; at < (count_ + 1) / 2 * STRIDE; at += TEAM) {                                \
-            const u32 node = at / STRIDE, what = at % STRIDE;                                                  \
-            const double* left_ = (from) + 2 * node * STRIDE;                                                  \
-            (other)[at] = 2 * node + 1 < count_ ? merged(alpha, left_, left_ + STRIDE, what) : left_[what];    \
-        }                                                                                                      \
-        double* swap_ = (from);                                                                                \
-        (from) = (other);                                                                                      \
-        (other) = swap_;                                                                                       \
-    }
+// One coordinate of the sums of some members of a chunk.
+FN void load_coordinate(double* x, const double* from, u32 members) {
+    EACH for (u32 m = 0; m < CHUNK; ++m) x[m] = m < members ? LOAD_FAR(from[m * STRIDE]) : 0.0;
+}
+// One coordinate of COUNT neighbours, with the weights of all pairs, level by level.
+template <u32 COUNT> FN double merged_coordinate(double* x, const double* mine, const double* theirs) {
+    EACH for (u32 pair = 0; pair < COUNT / 2; ++pair) x[pair] = merged(mine[pair], theirs[pair], x[2 * pair], x[2 * pair + 1]);
+    if constexpr (COUNT > 2) return merged_coordinate<COUNT / 2>(x, mine + COUNT / 2, theirs + COUNT / 2);
+    return x[0];
+}
 
 // Half a number for whoever waits for it in this machine's memory, each with the number of the launch: so nobody need say when all are there.
 FN void publish_word(const Args& a, u32 place, u32 word) { ((volatile u64*)a.result)[place] = a.launch << 32 | word; }
 FN void publish(const Args& a, u32 place, float x) { publish_word(a, place, (u32)__float_as_int(x)); }
 FN void publish(const Args& a, u32 place, double x) {
-    publish_word(a, place, (u32)__double_as_longlong(x));
-    publish_word(a, place + 1, (u32)((u64)__double_as_longlong(x) >> 32));
+    const u64 bits = (u64)__double_as_longlong(x), mark = a.launch << 32;
+    STORE_TWO((u64*)a.result + place, mark | (u32)bits, mark | bits >> 32);
 }
 
 KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
@@ -268,6 +301,11 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     SHARED double weights[ROWS], lanes[8], squares[8];
     SHARED u32 place[WARPS], failed[WARPS], weighed[WORDS];
     SHARED u32 last;
+#if CALLED
+    SHARED T room[(AHEAD + 1) * 4 * THREADS];
+#else
+    T* const room = 0;
+#endif
     const u64 first = (u64)BLOCK * ROWS;
     const u32 rows = a.particles - first < ROWS ? (u32)(a.particles - first) : ROWS;
 
@@ -286,16 +324,16 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 if (again) {
                     e = energies[r];
                     if (vanished[r / VANISHING]) {
-                        Lying p = {a.positions, a.particles, (u32)first + r};
+                        Lying p = particle(a, first + r);
                         e = energy_vanishing(p);
                     }
                 } else {
                     u32* const sign = r % VANISHING == 0 ? &vanished[r / VANISHING] : 0;
                     if (sign) *sign = 0;
-                    e = visit(a, first + r, sign);
+                    e = visit(a, first + r, sign, room + t);
                 }
 #else
-                const T e = visit(a, first + r, 0);
+                const T e = visit(a, first + r, 0, room + t);
 #endif
                 if (a.evaluates) a.energies[first + r] = e;
                 energies[r] = e;
@@ -334,14 +372,13 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     // Their sums, lane by lane, and the weighted sums of the positions, coordinate by coordinate. Weights of zero add nothing.
     double* sums = a.partials + (u64)BLOCK * STRIDE;
     PHASE(t) for (u32 what = t; what < 8 + DIM; what += TEAM) {
-        const T* column = a.positions + (what - 8) * a.particles + first;
         const u32 mine = what < 8 ? 0x01010101u << what : 0xffffffffu;
         double sum = 0.0, square = 0.0;
         for (u32 word = 0; word < WORDS; ++word)
             for (u32 bits = weighed[word] & mine; bits; bits &= bits - 1) {
                 const u32 r = 32 * word + FIRST_BIT(bits);
                 const double w = weights[r];
-                sum = what < 8 ? sum + w : mul_add((double)column[r], w, sum);
+                sum = what < 8 ? sum + w : mul_add((double)particle(a, first + r).at(what - 8), w, sum);
                 square = mul_add(w, w, square);
             }
         if (what < 8) { lanes[what] = sum; squares[what] = square; }
@@ -365,35 +402,49 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
         last = LAST_OF(a.arrived[node / CHUNK], left < CHUNK ? left : CHUNK);
         SEE_OTHERS();
     }
-#if CHUNK_SHARED
-    SHARED double pool[CHUNK * STRIDE], half[(CHUNK + 1) / 2 * STRIDE];
-#endif
+    // Of each of them, then of merged ones, level by level, all but the coordinates; and the weights of all pairs.
+    SHARED double heads[2 * CHUNK * FIELDS], mine[CHUNK], theirs[CHUNK];
+    OWN(double, own, CHUNK)
     while (last) {
         const u32 chunk = node / CHUNK, left = count - chunk * CHUNK, members = left < CHUNK ? left : CHUNK;
-        double* from = level + (u64)chunk * CHUNK * STRIDE;
-#if CHUNK_SHARED
-        double *in = pool, *other = half;
-        PHASE(t) for (u32 at = t; at < members * STRIDE; at += TEAM) in[at] = LOAD_FAR(from[at]);
-        MERGE_TREE(a.alpha, in, other, members)
-        from = in;
-#else
-        double* other = a.spare + (from - a.partials);
-        MERGE_TREE(a.alpha, from, other, members)
-#endif
-        if (count <= CHUNK) {
-            const u64 particle = (u64)from[PARTICLE];
-            PHASE(t) {
-                for (u32 k = t; k < STRIDE; k += TEAM) publish(a, 2 * k, from[k]);
-                for (u32 k = t; k < DIM; k += TEAM)
-                    publish(a, 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(a.positions[k * a.particles + particle]));
+        const double* from = level + (u64)chunk * CHUNK * STRIDE;
+        PHASE(t) {
+            for (u32 at = t; at < CHUNK * FIELDS; at += TEAM) {
+                const u32 member = at / FIELDS, what = at % FIELDS;
+                // Nobody is as one without finite energies.
+                heads[at] = member < members ? LOAD_FAR(from[member * STRIDE + what]) : what == LEAST || what == SHIFT ? infinity() : 0.0;
             }
-            return;
+            if (t < DIM) load_coordinate(OWN_OF(own, t), from + FIELDS + t, members);
         }
+        ONE_WARP for (u32 begin = 0, nodes = CHUNK; nodes > 1; begin += nodes, nodes /= 2)
+            WARP_PHASE(t) for (u32 at = t; at < nodes / 2 * FIELDS; at += 32) {
+                const u32 pair = begin / 2 + at / FIELDS, what = at % FIELDS;
+                const double *one = heads + 2 * pair * FIELDS, *other = one + FIELDS;
+                double its, others;
+                weights_of(a.alpha, one, other, its, others);
+                heads[(begin + nodes) * FIELDS + at] = merged_field(its, others, one, other, what);
+                if (what == 0) { mine[pair] = its; theirs[pair] = others; }
+            }
+        MEET();
+        const double* head = heads + (2 * CHUNK - 2) * FIELDS;
+        const bool all = count <= CHUNK;
         level += (u64)count * STRIDE;
+        double* to = level + (u64)chunk * STRIDE;
+        PHASE(t) {
+            for (u32 k = t; k < DIM; k += TEAM) {
+                if (k != t) load_coordinate(OWN_OF(own, t), from + FIELDS + k, members);
+                const double sum = merged_coordinate<CHUNK>(OWN_OF(own, t), mine, theirs);
+                if (all) publish(a, 2 * (FIELDS + k), sum); else to[FIELDS + k] = sum;
+            }
+            for (u32 what = t; what < FIELDS; what += TEAM)
+                if (all) publish(a, 2 * what, head[what]); else to[what] = head[what];
+            if (all) for (u32 k = t; k < DIM; k += TEAM)
+                publish(a, 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(particle(a, (u64)head[PARTICLE]).of(k)));
+        }
+        if (all) return;
         counters += (count + CHUNK - 1) / CHUNK;
         count = (count + CHUNK - 1) / CHUNK;
         node = chunk;
-        PHASE(t) for (u32 k = t; k < STRIDE; k += TEAM) level[(u64)node * STRIDE + k] = from[k];
         PHASE(t) if (t == 0) {
             const u32 left = count - node / CHUNK * CHUNK;
             last = LAST_OF(a.arrived[counters + node / CHUNK], left < CHUNK ? left : CHUNK);
@@ -405,11 +456,10 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
 // The extent of the swarm in each coordinate, one block each.
 KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
     SHARED double low[THREADS], high[THREADS];
-    const T* column = a.positions + (u64)BLOCK * a.particles;
     PHASE(t) {
-        double l = (double)column[0], h = l;
+        double l = (double)particle(a, 0).at(BLOCK), h = l;
         for (u64 i = t; i < a.particles; i += TEAM) {
-            const double x = (double)column[i];
+            const double x = (double)particle(a, i).at(BLOCK);
             if (x < l) l = x;
             if (x > h) h = x;
         }
@@ -427,7 +477,7 @@ KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
 KERNEL(THREADS) memory_floor(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * ROWS;
     PHASE(t) for (u64 i = first + t; i < first + ROWS && i < a.particles; i += TEAM)
-        EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) a.positions[k * a.particles + i] *= a.keep;
+        EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) particle(a, i).of(k) *= a.keep;
 }
 KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * ROWS;

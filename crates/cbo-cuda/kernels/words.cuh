@@ -1,7 +1,8 @@
 // The words of the device, and what stands in for them where a C++ compiler builds the same kernels for the processor.
 //
 // A kernel is a sequence of phases: PHASE(t) is done by every thread t of a block, and is over for all of them before the next begins.
-// What outlives a phase is in SHARED memory. On the processor a phase is a loop, in the order of the threads.
+// What outlives a phase is in SHARED memory, or each thread's OWN. ONE_WARP has phases of its own, after which all MEET. On the processor a
+// phase is a loop, in the order of the threads.
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
@@ -26,6 +27,13 @@
 #define LAST_OF(counter, members) (__threadfence(), atomicInc(&(counter), (members) - 1) == (members) - 1)
 #define SEE_OTHERS() __threadfence()
 #define LOAD_FAR(x) __ldcg(&(x))
+#define STORE_TWO(to, x, y) asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(x), "l"(y) : "memory")
+#define OWN(type, name, count) type name[count];
+#define OWN_OF(name, t) name
+#define ONE_WARP if (threadIdx.x < 32)
+#define WARP_PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncwarp())
+#define MEET() __syncthreads()
+#define FORGET() asm volatile("" ::: "memory")
 #define APART static __device__ __noinline__
 #define RUN(kernel, args)
 #else
@@ -49,6 +57,13 @@
 #define LAST_OF(counter, members) (((counter) = (counter) + 1 == (members) ? 0 : (counter) + 1) == 0)
 #define SEE_OTHERS() ((void)0)
 #define LOAD_FAR(x) (x)
+#define STORE_TWO(to, x, y) ((to)[0] = (x), (to)[1] = (y))
+#define OWN(type, name, count) static type name[THREADS][count];
+#define OWN_OF(name, t) name[t]
+#define ONE_WARP
+#define WARP_PHASE(t) for (unsigned t = 0; t < 32; ++t)
+#define MEET() ((void)0)
+#define FORGET() ((void)0)
 #define APART static inline
 static unsigned block_, blocks_, team_;
 // A kernel as a function that tests can call.
@@ -65,6 +80,18 @@ FN long long __double_as_longlong(double x) { long long r; memcpy(&r, &x, 8); re
 
 typedef unsigned long long u64;
 typedef unsigned u32;
+
+// Copies to shared memory that a thread need not wait for, where the device has them.
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+#define COPY_AHEAD(to, from) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)) : "memory")
+#define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPIES_LEFT(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
+#else
+#define COPY_AHEAD(to, from) (*(to) = *(from))
+#define COPIES_END() ((void)0)
+#define COPIES_LEFT(count) ((void)0)
+#endif
 
 // The least of the values of the threads of a warp, the first of its places, and the sum of their counts. On the processor a warp is one
 // thread.

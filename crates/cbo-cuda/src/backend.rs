@@ -8,6 +8,7 @@ use cbo::{
     Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
     alpha_for_sample_size,
 };
+use std::iter;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -23,19 +24,20 @@ pub(crate) struct OnDevice<T> {
     machine: Arc<dyn Machine>,
     program: Arc<dyn Program>,
     particles: usize,
-    /// Coordinate by coordinate.
+    /// Where the shape says.
     positions: Memory,
     energies: Memory,
-    /// The sums of blocks, then merged ones, level by level; how many of those that are merged have come; and room to do it.
+    /// The sums of blocks, then merged ones, level by level; and how many of those that are merged have come.
     partials: Memory,
     arrived: Memory,
-    spare: Memory,
     low: Memory,
     high: Memory,
     far_centre: Memory,
     /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it.
     result: Memory,
     words: Vec<u32>,
+    /// The arguments of the last launch.
+    args: Vec<u8>,
     launches: u64,
     /// The sums of the step, merged.
     sums: [Partial; 1],
@@ -65,13 +67,7 @@ struct Work {
     alpha: Option<f64>,
 }
 
-/// The arguments of a launch, as `Args` in `step.cuh`.
-struct Args<T> {
-    head: Head<T>,
-    centre: Vec<T>,
-}
-
-/// Those without the centre.
+/// The arguments of a launch but for the centre, which follows them, as `Args` in `step.cuh`.
 #[repr(C)]
 struct Head<T> {
     memory: [u64; 7],
@@ -88,7 +84,6 @@ struct Head<T> {
     weighs: u32,
     padding: u32,
     arrived: u64,
-    spare: u64,
     /// keep, noise, kick, longest
     amplitudes: [T; 4],
 }
@@ -106,7 +101,6 @@ impl<T: Scalar> OnDevice<T> {
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
         let (sums, merged) = shape.sums(particles);
-        let sums = sums * shape.stride() * 8;
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
             let words = vec![0; 2 * shape.stride() + shape.dim * size_of::<T>() / 4];
@@ -116,17 +110,17 @@ impl<T: Scalar> OnDevice<T> {
                 shape,
                 program,
                 particles,
-                positions: Memory::of(machine, &columns(start.ensemble().rows()))?,
+                positions: Memory::of(machine, &laid_out(shape, start.ensemble().rows()))?,
                 energies: memory(particles * size_of::<T>())?,
-                partials: memory(sums)?,
+                partials: memory(sums * shape.stride() * 8)?,
                 arrived: memory(merged * 4)?,
-                spare: memory(if shape.pooled() { 0 } else { sums })?,
                 low: Memory::of(machine, &side(|b| b.0))?,
                 high: Memory::of(machine, &side(|b| b.1))?,
                 far_centre: memory(shape.dim * size_of::<T>())?,
                 result,
                 words,
                 machine: machine.clone(),
+                args: Vec::new(),
                 launches: 0,
                 sums: [Partial::empty(shape.dim)],
                 best: vec![T::default(); shape.dim],
@@ -139,7 +133,8 @@ impl<T: Scalar> OnDevice<T> {
     /// Seconds that a kernel takes, the best of some repetitions of many launches.
     pub fn time(&self, kernel: Kernel) -> Result<f64, Fault> {
         let decided = Move { keep: 1.0, centre: vec![0.0; self.shape.dim], ..Move::default() };
-        let bytes = self.args(Some(&decided), Work::default())?.bytes();
+        let mut bytes = Vec::new();
+        self.write_args(Some(&decided), Work::default(), &mut bytes)?;
         let mut best = f64::INFINITY;
         for _ in 0..REPEATS {
             self.machine.wait()?;
@@ -165,9 +160,10 @@ impl<T: Scalar> OnDevice<T> {
             self.seen.energies.take();
         }
         self.launches += 1;
-        let args = self.args(decided, work)?;
-        let grid = self.grid(self.shape.blocks(self.particles));
-        self.program.launch(Kernel::Step as usize, grid, &args.bytes())
+        let mut args = std::mem::take(&mut self.args);
+        self.write_args(decided, work, &mut args)?;
+        self.args = args;
+        self.program.launch(Kernel::Step as usize, self.grid(self.shape.blocks(self.particles)), &self.args)
     }
 
     /// So many blocks of threads.
@@ -175,17 +171,16 @@ impl<T: Scalar> OnDevice<T> {
         Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0 }
     }
 
-    /// The arguments of a launch.
-    fn args(&self, decided: Option<&Move>, work: Work) -> Result<Args<T>, Fault> {
+    /// Writes the arguments of a launch.
+    fn write_args(&self, decided: Option<&Move>, work: Work, bytes: &mut Vec<u8>) -> Result<(), Fault> {
         let config = self.plan.config();
         let nothing = Move::default();
         let (moves, decided) = (decided.is_some(), decided.unwrap_or(&nothing));
         // Coordinates too near to zero are zero.
         let near = |x: &f64| if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
-        let mut centre: Vec<T> = decided.centre.iter().map(near).collect();
-        centre.resize(self.shape.dim, T::default());
+        let centre = decided.centre.iter().map(near);
         if moves && self.shape.centre < self.shape.dim {
-            self.far_centre.upload(&centre)?;
+            self.far_centre.upload(&centre.clone().collect::<Vec<T>>())?;
         }
         let [key, diffusion] = Noise::new(config.seed, Stream::Diffusion, decided.step).parts();
         let [_, kick_noise] = Noise::new(config.seed, Stream::Kick, decided.step).parts();
@@ -209,16 +204,19 @@ impl<T: Scalar> OnDevice<T> {
             kick_noise,
             moves: moves.into(),
             kicks: decided.kick.is_some().into(),
-            vanishes: centre.contains(&T::default()).into(),
+            vanishes: centre.clone().any(|x| x == T::default()).into(),
             evaluates: work.evaluates.into(),
             weighs: work.alpha.is_some().into(),
             padding: 0,
             arrived: self.arrived.address(),
-            spare: self.spare.address(),
             amplitudes: [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest].map(T::from_f64),
         };
-        centre.truncate(self.shape.centre);
-        Ok(Args { head, centre })
+        bytes.clear();
+        bytes.extend_from_slice(head.bytes());
+        for x in centre.chain(iter::repeat(T::default())).take(self.shape.centre) {
+            bytes.extend_from_slice(bytes_of(&[x]));
+        }
+        Ok(())
     }
 
     /// Takes the sums of the last launch, when they are there.
@@ -273,34 +271,30 @@ impl<T: Scalar> OnDevice<T> {
     }
 }
 
-impl<T: Scalar> Args<T> {
-    fn bytes(&self) -> Vec<u8> {
-        let head = std::ptr::from_ref(&self.head).cast::<u8>();
-        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, two more of 64 bits, and four of `T`.
-        let head = unsafe { std::slice::from_raw_parts(head, size_of::<Head<T>>()) };
-        [head, bytes_of(&self.centre)].concat()
+impl<T: Scalar> Head<T> {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, one more of 64 bits, and four of `T`.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast::<u8>(), size_of::<Self>()) }
     }
 }
 
-/// Rows as columns.
-fn columns<T: Scalar>(rows: Rows<'_, T>) -> Vec<T> {
-    let (count, dim) = (rows.len(), rows.dim());
-    let mut columns = vec![T::default(); count * dim];
+/// Rows as they lie on the device.
+fn laid_out<T: Scalar>(shape: Shape, rows: Rows<'_, T>) -> Vec<T> {
+    let mut numbers = vec![T::default(); shape.room(rows.len()) * shape.dim];
     for (i, row) in rows.iter().enumerate() {
         for (k, x) in row.iter().enumerate() {
-            columns[k * count + i] = *x;
+            numbers[shape.place(rows.len(), i, k)] = *x;
         }
     }
-    columns
+    numbers
 }
 
-/// Columns as rows.
-fn rows<T: Scalar>(columns: &[T], dim: usize) -> Vec<T> {
-    let count = columns.len() / dim;
-    let mut rows = vec![T::default(); columns.len()];
-    for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
+/// The rows of so many particles, of what lies on the device.
+fn rows<T: Scalar>(shape: Shape, particles: usize, numbers: &[T]) -> Vec<T> {
+    let mut rows = vec![T::default(); particles * shape.dim];
+    for (i, row) in rows.chunks_exact_mut(shape.dim).enumerate() {
         for (k, x) in row.iter_mut().enumerate() {
-            *x = columns[k * count + i];
+            *x = numbers[shape.place(particles, i, k)];
         }
     }
     rows
@@ -378,7 +372,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
     fn is_narrower_than(&self, limit: f64) -> bool {
         let widths = || -> Result<Vec<f64>, Fault> {
             let mut widths = vec![0.0f64; self.shape.dim];
-            let bytes = self.args(None, Work::default())?.bytes();
+            let mut bytes = Vec::new();
+            self.write_args(None, Work::default(), &mut bytes)?;
             self.program.launch(Kernel::Widths as usize, self.grid(self.shape.dim), &bytes)?;
             self.machine.wait()?;
             self.result.look(0, &mut widths);
@@ -395,11 +390,11 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
 
     fn ensemble(&self) -> &Ensemble<T> {
         self.seen.ensemble.get_or_init(|| {
-            let mut columns = vec![T::from_f64(f64::NAN); self.particles * self.shape.dim];
-            if let Err(fault) = self.positions.download(&mut columns) {
+            let mut numbers = vec![T::from_f64(f64::NAN); self.shape.room(self.particles) * self.shape.dim];
+            if let Err(fault) = self.positions.download(&mut numbers) {
                 self.note(fault);
             }
-            Ensemble::of_rows(&rows(&columns, self.shape.dim), self.shape.dim)
+            Ensemble::of_rows(&rows(self.shape, self.particles, &numbers), self.shape.dim)
         })
     }
 
@@ -448,7 +443,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         self.seen = Seen::default();
         let uploaded = self
             .positions
-            .upload(&columns(start.ensemble().rows()))
+            .upload(&laid_out(self.shape, start.ensemble().rows()))
             .and_then(|()| self.energies.upload(start.energies(0)));
         uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())
     }

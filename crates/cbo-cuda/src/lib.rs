@@ -42,18 +42,25 @@ const MOST_OPERATIONS: usize = 20_000;
 pub struct Cuda {
     machine: Arc<dyn Machine>,
     name: String,
+    grouped: bool,
 }
 
 impl Cuda {
     /// The GPU with this number, from 0.
     pub fn open(number: usize) -> Result<Self, Fault> {
-        Ok(Self { machine: Arc::new(cuda::Gpu::open(number)?), name: format!("cuda:{number}") })
+        Ok(Self { machine: Arc::new(cuda::Gpu::open(number)?), name: format!("cuda:{number}"), grouped: true })
     }
 
     /// On another machine that runs the kernels.
     #[doc(hidden)]
     pub fn on(machine: Arc<dyn Machine>) -> Self {
-        Self { name: machine.name(), machine }
+        Self { name: machine.name(), machine, grouped: true }
+    }
+
+    /// With positions in memory as others can look at them: coordinate by coordinate.
+    #[doc(hidden)]
+    pub fn in_columns(self) -> Self {
+        Self { grouped: false, ..self }
     }
 
     /// What the maker calls it.
@@ -109,8 +116,8 @@ impl Cuda {
 
     /// Says before anything is allocated that there is too little memory.
     fn check_memory<T>(&self, particles: usize, shape: Shape) -> Result<(), SolveError> {
-        let sums = shape.sums(particles).0 * shape.stride() * if shape.pooled() { 8 } else { 16 };
-        let needed = (particles as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
+        let sums = shape.sums(particles).0 * shape.stride() * 8;
+        let needed = (shape.room(particles) as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
         match self.machine.free_bytes() {
             Some(free) if free < needed => {
                 let remedy =
@@ -147,10 +154,13 @@ impl Cuda {
             );
             return Err(refuse("device", self.name.clone(), remedy));
         }
-        let shape = Shape::of::<T>(plan.dim());
+        let shape = Shape::of::<T>(plan.dim(), self.grouped);
         self.check_memory::<T>(plan.config().particles, shape)?;
         let text = source::text::<T>(plan, shape, &energy);
-        let program = self.machine.compile(&text, &Kernel::entries()).map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
+        let program = self
+            .machine
+            .compile(&text, &Kernel::entries())
+            .map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
         OnDevice::begin(plan, shape, &self.machine, program)
     }
 }

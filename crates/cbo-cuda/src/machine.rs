@@ -54,7 +54,7 @@ pub struct Grid {
     pub blocks: u32,
     /// Threads of each.
     pub threads: u32,
-    /// Bytes that the threads of a block share, besides what the kernel has of its own.
+    /// Bytes of memory that the threads of a block share, besides what the kernel has of its own.
     pub shared: u32,
 }
 

@@ -7,11 +7,13 @@ use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme
 use std::fmt::Write;
 
 /// Threads of a block at the most.
-const THREADS: usize = 256;
+pub(crate) const THREADS: usize = 256;
 
-/// Bytes of shared memory for merging, and partial sums merged by a block of threads that are too large for it.
-const POOL: usize = 20 << 10;
-const CHUNK: usize = 64;
+/// Partial sums that are merged in one go, a power of two: as many as a thread has in registers.
+const CHUNK: usize = 16;
+
+/// Particles whose coordinates lie together.
+pub(crate) const GROUP: usize = 32;
 
 /// Coordinates that a formula may need at once, to be computed while they move.
 const LIVE: usize = 32;
@@ -38,20 +40,18 @@ pub(crate) struct Shape {
     pub rows: usize,
     /// Threads of a block, whole warps.
     pub threads: usize,
-    /// Partial sums that are merged in one go, a power of two.
-    pub chunk: usize,
+    /// Whether positions lie in groups of particles, or else coordinate by coordinate for all of them.
+    pub grouped: bool,
     /// Room for the centre in the arguments; if it is less than the dimension, the centre is elsewhere.
     pub centre: usize,
 }
 
 impl Shape {
-    pub fn of<T>(dim: usize) -> Self {
+    pub fn of<T>(dim: usize, grouped: bool) -> Self {
         let rows = block_rows(dim);
         let threads = rows.div_ceil(rows.div_ceil(THREADS)).next_multiple_of(32);
-        let fitting = power_of_two(POOL / ((FIELDS + dim) * 12));
-        let chunk = if fitting < 4 { CHUNK } else { fitting.min(CHUNK) };
         let centre = if dim * size_of::<T>() <= CENTRE { dim } else { 1 };
-        Self { dim, rows, threads, chunk, centre }
+        Self { dim, rows, threads, grouped, centre }
     }
 
     /// Blocks that have so many particles.
@@ -64,7 +64,7 @@ impl Shape {
         let (mut sums, mut merged, mut level) = (0, 0, self.blocks(particles));
         loop {
             sums += level;
-            level = level.div_ceil(self.chunk);
+            level = level.div_ceil(CHUNK);
             merged += level;
             if level == 1 {
                 return (sums, merged);
@@ -72,20 +72,20 @@ impl Shape {
         }
     }
 
-    /// Whether partial sums are merged in shared memory.
-    pub fn pooled(&self) -> bool {
-        self.chunk * self.stride() * 12 <= POOL
+    /// Particles that there is room for.
+    pub fn room(&self, particles: usize) -> usize {
+        if self.grouped { particles.next_multiple_of(GROUP) } else { particles }
+    }
+
+    /// Where coordinate `k` of particle `i` lies, of so many particles.
+    pub fn place(&self, particles: usize, i: usize, k: usize) -> usize {
+        if self.grouped { (i / GROUP * self.dim + k) * GROUP + i % GROUP } else { k * particles + i }
     }
 
     /// Numbers of a partial sum.
     pub fn stride(&self) -> usize {
         FIELDS + self.dim
     }
-}
-
-/// The largest power of two that is not above, or 0.
-fn power_of_two(n: usize) -> usize {
-    n.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
 /// The whole text.
@@ -111,6 +111,8 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
     let (lanes, bytes) = (if size_of::<T>() == 8 { 8 } else { 16 }, shape.dim * size_of::<T>());
     let wide = shape.dim.is_multiple_of(lanes) || shape.dim > 3 * lanes;
     let lazy = live(shape.dim, &energy.operations) <= LIVE;
+    // Normals drawn in many places are too long for the cache of instructions.
+    let called = lazy && shape.dim > 64;
     let bounded = match (&config.bounds, config.bound_handling) {
         (None, _) | (_, BoundHandling::None) => 0,
         (_, BoundHandling::Clip) => 2,
@@ -123,12 +125,12 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         ("ROWS", shape.rows),
         ("THREADS", shape.threads),
         ("CENTRE", shape.centre),
-        ("CHUNK", shape.chunk),
-        ("CHUNK_SHARED", usize::from(shape.pooled())),
+        ("CHUNK", CHUNK),
+        ("GROUPED", usize::from(shape.grouped)),
         ("HELD", usize::from(bytes <= HELD)),
         ("LAZY", usize::from(lazy)),
-        ("AHEAD", 2),
-        ("CALLED", usize::from(lazy && shape.dim > 64)),
+        ("AHEAD", if called { 3 } else { 2 }),
+        ("CALLED", usize::from(called)),
         ("KICKED", usize::from(config.kick.is_some())),
         ("WIDE", usize::from(wide)),
         ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),

@@ -117,10 +117,24 @@ fn sums_that_are_merged_in_several_goes() {
     if !is_there() {
         return;
     }
-    for (dim, particles) in [(78, 6000), (130, 9000), (300, 9000), (430, 4500)] {
+    for (dim, particles) in [(33, 17_000), (78, 6000), (130, 9000), (300, 9000)] {
         let problem = built(Problem::builder("rastrigin"), dim);
         let config = config(&problem, particles, 2);
         compare::<f64>(&format!("{dim} dimensions, {particles} particles"), &config, &problem);
+    }
+}
+
+#[test]
+fn positions_coordinate_by_coordinate() {
+    if !is_there() {
+        return;
+    }
+    for dim in [3, 10, 65] {
+        let problem = built(Problem::builder("ackley"), dim);
+        let config = CboConfig { diameter: Some(1e-9), ..config(&problem, 1100, 5) };
+        let here = solve::<f32>(&config, &problem, &mut ()).expect("a run");
+        let there = device().in_columns().solve::<f32>(&config, &problem, &mut ()).expect("a run");
+        assert!(bits(&here) == bits(&there), "{dim} dimensions: {:?} instead of {:?}", there.best(), here.best());
     }
 }
 
