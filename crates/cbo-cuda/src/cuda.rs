@@ -109,11 +109,15 @@ impl Machine for Gpu {
     fn compile(&self, text: &str) -> Result<Arc<dyn Program>, Fault> {
         self.here()?;
         let module = self.context.load_module(Ptx::from_binary(self.code(text)?)).map_err(said)?;
-        let function = |kernel: Kernel| module.load_function(kernel.name()).map_err(said);
-        let functions = Kernel::ALL.into_iter().map(function).collect::<Result<Vec<_>, _>>()?;
+        // A text has the kernels of one large run, or those of many small ones.
+        let functions = Kernel::ALL.map(|kernel| module.load_function(kernel.name()).ok());
         // More shared memory than kernels have without asking.
         let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        functions[Kernel::Merge as usize].set_attribute(attribute, crate::source::POOL as i32).map_err(said)?;
+        for (kernel, most) in [(Kernel::Merge, crate::source::POOL), (Kernel::Swarms, crate::source::NEAR)] {
+            if let Some(function) = &functions[kernel as usize] {
+                function.set_attribute(attribute, most as i32).map_err(said)?;
+            }
+        }
         Ok(Arc::new(Kernels { functions, stream: self.stream.clone() }))
     }
 
@@ -204,7 +208,7 @@ impl Machine for Gpu {
 /// The kernels of a run.
 struct Kernels {
     /// In the order of [`Kernel::ALL`].
-    functions: Vec<CudaFunction>,
+    functions: [Option<CudaFunction>; Kernel::ALL.len()],
     stream: Arc<CudaStream>,
 }
 
@@ -217,9 +221,10 @@ impl std::fmt::Debug for Kernels {
 impl Program for Kernels {
     fn launch(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault> {
         self.stream.context().bind_to_thread().map_err(said)?;
-        let function = &self.functions[kernel as usize];
+        let missing = || Fault(format!("the kernel {} was not compiled", kernel.name()));
+        let function = self.functions[kernel as usize].as_ref().ok_or_else(missing)?;
         let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
-        // SAFETY: the kernels take one struct, whose bytes these are (`backend.rs`, `step.cuh`); the driver copies them.
+        // SAFETY: the kernels take one struct, whose bytes these are (`backend.rs` and `step.cuh`, `swarms.rs` and `swarms.cuh`); the driver copies them.
         unsafe {
             result::launch_kernel(
                 function.cu_function(),

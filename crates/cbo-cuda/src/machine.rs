@@ -31,13 +31,16 @@ pub enum Kernel {
     MemoryFloor,
     /// Drawing all normals of a step.
     NormalsFloor,
+    /// Some steps of many runs.
+    Swarms,
 }
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Step, Self::Merge, Self::Widths, Self::MemoryFloor, Self::NormalsFloor];
+    pub const ALL: [Self; 6] =
+        [Self::Step, Self::Merge, Self::Widths, Self::MemoryFloor, Self::NormalsFloor, Self::Swarms];
 
-    /// What `step.cuh` calls it.
+    /// What `step.cuh` and `swarms.cuh` call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Step => "step",
@@ -45,6 +48,7 @@ impl Kernel {
             Self::Widths => "widths",
             Self::MemoryFloor => "memory_floor",
             Self::NormalsFloor => "normals_floor",
+            Self::Swarms => "swarms",
         }
     }
 }
@@ -111,12 +115,31 @@ impl Memory {
         Ok(memory)
     }
 
+    /// The same with whole numbers.
+    pub fn of_words(machine: &Arc<dyn Machine>, words: &[u64]) -> Result<Self, Fault> {
+        let memory = Self::new(machine, size_of_val(words), Kind::Device)?;
+        memory.upload_words(words)?;
+        Ok(memory)
+    }
+
     pub fn address(&self) -> u64 {
         self.address
     }
 
     pub fn upload<T: Scalar>(&self, numbers: &[T]) -> Result<(), Fault> {
         self.machine.upload(self.address, bytes_of(numbers))
+    }
+
+    pub fn upload_words(&self, words: &[u64]) -> Result<(), Fault> {
+        self.machine.upload(self.address, &bytes_of_words(words))
+    }
+
+    /// The first `count` words.
+    pub fn words(&self, count: usize) -> Result<Vec<u64>, Fault> {
+        let mut bytes = vec![0; 8 * count];
+        self.machine.download(self.address, &mut bytes)?;
+        let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+        Ok(bytes.as_chunks().0.iter().map(word).collect())
     }
 
     pub fn download<T: Scalar>(&self, numbers: &mut [T]) -> Result<(), Fault> {
@@ -145,4 +168,9 @@ pub(crate) fn bytes_of<T: Scalar>(numbers: &[T]) -> &[u8] {
 fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
     // SAFETY: as above; and every pattern of bits is a number.
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// The bytes of some whole numbers.
+pub(crate) fn bytes_of_words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The kernels on the processor, or, if CBO_CUDA is set, on the GPU of that number (`make test-cuda`).
-fn device() -> Cuda {
+pub fn device() -> Cuda {
     match std::env::var("CBO_CUDA") {
         Ok(number) => Cuda::open(number.parse().expect("the number of a GPU")).expect("a GPU"),
         Err(_) => Cuda::on(Arc::new(Host::default())),
@@ -40,7 +40,7 @@ fn both(what: &str, config: &CboConfig, problem: &Problem) {
     compare::<f32>(what, config, problem);
 }
 
-fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
+pub fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
     CboConfig {
         particles,
         steps: Some(steps),
@@ -53,7 +53,7 @@ fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
     }
 }
 
-fn built(builder: ProblemBuilder, dim: usize) -> Problem {
+pub fn built(builder: ProblemBuilder, dim: usize) -> Problem {
     builder.dim(dim).build().expect("a problem")
 }
 

@@ -141,7 +141,7 @@ impl Program for Launcher {
         // SAFETY: as long as that, in bytes.
         unsafe { slice::from_raw_parts_mut(aligned.as_mut_ptr().cast::<u8>(), args.len()) }.copy_from_slice(args);
         let _alone = self.library.running.lock().unwrap();
-        // SAFETY: `step.cuh` has these functions with these arguments.
+        // SAFETY: `step.cuh` and `swarms.cuh` have these functions with these arguments.
         unsafe {
             let library = &self.library.library;
             let run = library

@@ -3,3 +3,4 @@
 mod bits;
 mod host;
 mod nvrtc;
+mod swarms;
