@@ -28,7 +28,9 @@ pub use machine::Fault;
 
 use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
-use cbo::{ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError};
+use cbo::{
+    ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
+};
 use machine::{Kernel, Machine};
 use source::Shape;
 use std::sync::Arc;

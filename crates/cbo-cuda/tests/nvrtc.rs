@@ -1,5 +1,6 @@
 //! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
 
+use cbo::device::{Errand, Fleet};
 use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
 use cbo_cuda::machine::{Fault, Kind, Machine, Program};
@@ -30,7 +31,8 @@ impl Machine for Compiler {
         match compile_ptx_with_opts(text, options) {
             Ok(ptx) => {
                 let ptx = ptx.to_src();
-                assert!(ptx.contains(".entry step") && ptx.contains(".entry widths"), "{ptx}");
+                let large = ptx.contains(".entry step") && ptx.contains(".entry widths");
+                assert!(large || ptx.contains(".entry swarms"), "{ptx}");
                 // Fused where it is written, nowhere else: single multiplications and additions stay what they are.
                 assert!(ptx.contains("fma.rn"), "{ptx}");
                 Err(Fault(DONE.into()))
@@ -62,9 +64,13 @@ fn compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
 where
     Problem: cbo::Objective<T>,
 {
-    let error = Cuda::on(Arc::new(Compiler)).solve::<T>(config, problem, &mut ()).expect_err("no run");
-    let said = error.to_string();
-    assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
+    let cuda = Cuda::on(Arc::new(Compiler));
+    let error = cuda.solve::<T>(config, problem, &mut ()).expect_err("no run");
+    let errand = Errand::<T> { plan: config.check(problem.dim()).expect("a plan"), objective: problem };
+    let many = cuda.solve_many(&[errand], false, &|_| true).expect_err("no runs");
+    for said in [error.to_string(), many.to_string()] {
+        assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
+    }
 }
 
 #[test]

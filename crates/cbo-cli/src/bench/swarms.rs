@@ -59,9 +59,10 @@ pub fn measure(gpu: &dyn Fleet<f32>) -> Result<Swarms, CliError> {
     let device_seconds = at_once(RUNS)?;
     let threads = rayon::current_num_threads();
     let (sample, clock) = (SAMPLE * threads, Instant::now());
-    (0..sample).into_par_iter().with_max_len(1).try_for_each(|seed| {
-        outcome::<f32>(&settings(seed), &problem, &*problem, Judge::Best, &|| false).map(drop)
-    })?;
+    (0..sample)
+        .into_par_iter()
+        .with_max_len(1)
+        .try_for_each(|seed| outcome::<f32>(&settings(seed), &problem, &*problem, Judge::Best, &|| false).map(drop))?;
     Ok(Swarms {
         runs: RUNS,
         particles: PARTICLES,

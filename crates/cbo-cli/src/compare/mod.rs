@@ -240,8 +240,7 @@ where
     };
     let left = (0..all).filter(|index| !made.contains_key(index)).collect::<Vec<_>>();
     let placed = |index: usize| Ok::<_, CliError>((index, one(index)?));
-    let outcomes =
-        pool.install(|| left.into_par_iter().with_max_len(1).map(placed).collect::<Result<Vec<_>, _>>());
+    let outcomes = pool.install(|| left.into_par_iter().with_max_len(1).map(placed).collect::<Result<Vec<_>, _>>());
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }

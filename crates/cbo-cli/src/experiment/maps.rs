@@ -22,12 +22,7 @@ struct Report<'a, P> {
 }
 
 /// The phase transition.
-pub fn phase(
-    session: &Session<'_>,
-    cells: &CellArgs,
-    gpu: Option<&Cuda>,
-    start: Instant,
-) -> Result<Sheet, CliError> {
+pub fn phase(session: &Session<'_>, cells: &CellArgs, gpu: Option<&Cuda>, start: Instant) -> Result<Sheet, CliError> {
     let parameters = phase::load()?.parameters;
     let grid = match cells.precision() {
         Precision::F32 => phase::run::<f32>(session, cells.wanted(), gpu.map(|gpu| gpu as &dyn Fleet<f32>))?,

@@ -4,9 +4,7 @@ use super::forms::{Group, Member};
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
 use cbo::device::{Ended, Errand, Made, decided_beforehand, evaluate_end};
 use cbo::noise::{Noise, Stream};
-use cbo::{
-    Alpha, CboConfig, DEFAULT_SHRINKAGE, Evaluated, InitialLaw, Plan, Scalar, Sigma, SolveError, StopReason,
-};
+use cbo::{Alpha, CboConfig, DEFAULT_SHRINKAGE, Evaluated, InitialLaw, Plan, Scalar, Sigma, SolveError, StopReason};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -81,7 +79,6 @@ fn log_of(particles: usize) -> usize {
 
 /// Some runs on the device.
 pub(super) struct Batch<'a, T> {
-    machine: Arc<dyn Machine>,
     group: &'a Group,
     members: &'a [Member],
     tables: Memories,
@@ -279,7 +276,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
             order: room(members.len() * 8)?,
         };
         let improvements = vec![Vec::new(); members.len()];
-        Ok(Self { machine: machine.clone(), group, members, tables, states, capacity, improvements })
+        Ok(Self { group, members, tables, states, capacity, improvements })
     }
 
     /// Makes all steps of all runs; says whether it did, or `watch` ended it.
@@ -344,8 +341,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
             stream(Stream::Initial) | stream(Stream::Diffusion) << 32,
             stream(Stream::Kick),
         ];
-        program.launch(Kernel::Swarms, grid, &bytes_of_words(&args))?;
-        self.machine.wait()
+        program.launch(Kernel::Swarms, grid, &bytes_of_words(&args))
     }
 
     fn state(&self, run: usize) -> &[u64] {

@@ -135,7 +135,8 @@ impl Grid {
         if outcomes.len() < all {
             return Err(FigureError::Interrupted);
         }
-        let successes = |cell: &[crate::success::Outcome]| cell.iter().filter(|o| o.is_success(tolerance)).count() as u64;
+        let successes =
+            |cell: &[crate::success::Outcome]| cell.iter().filter(|o| o.is_success(tolerance)).count() as u64;
         Ok(Self { x, y, runs, successes: outcomes.chunks(runs as usize).map(successes).collect() })
     }
 

@@ -83,11 +83,7 @@ impl Parameters {
 }
 
 /// Runs the experiment in the precision T, on all cores or by whoever makes many runs at once.
-pub fn run<T: Scalar>(
-    session: &Session<'_>,
-    wanted: Wanted,
-    fleet: Option<&dyn Fleet<T>>,
-) -> Result<Grid, FigureError>
+pub fn run<T: Scalar>(session: &Session<'_>, wanted: Wanted, fleet: Option<&dyn Fleet<T>>) -> Result<Grid, FigureError>
 where
     Problem: Objective<T>,
 {
