@@ -132,12 +132,31 @@ impl Memory {
         self.machine.put(self.address + first as u64, bytes);
     }
 
+    /// The same with whole numbers.
+    pub fn of_words(machine: &Arc<dyn Machine>, words: &[u64]) -> Result<Self, Fault> {
+        let memory = Self::new(machine, size_of_val(words), Kind::Device)?;
+        memory.upload_words(words)?;
+        Ok(memory)
+    }
+
     pub fn address(&self) -> u64 {
         self.address
     }
 
     pub fn upload<T: Scalar>(&self, numbers: &[T]) -> Result<(), Fault> {
         self.machine.upload(self.address, bytes_of(numbers))
+    }
+
+    pub fn upload_words(&self, words: &[u64]) -> Result<(), Fault> {
+        self.machine.upload(self.address, &bytes_of_words(words))
+    }
+
+    /// The first `count` words.
+    pub fn words(&self, count: usize) -> Result<Vec<u64>, Fault> {
+        let mut bytes = vec![0; 8 * count];
+        self.machine.download(self.address, &mut bytes)?;
+        let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+        Ok(bytes.as_chunks().0.iter().map(word).collect())
     }
 
     pub fn download<T: Scalar>(&self, numbers: &mut [T]) -> Result<(), Fault> {
@@ -170,6 +189,11 @@ fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
 
 /// The bytes of some whole numbers.
 #[cfg(feature = "networks")]
-pub(crate) fn bytes_of_words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes_of_short_words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// The same of longer ones.
+pub(crate) fn bytes_of_words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

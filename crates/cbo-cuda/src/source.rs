@@ -27,13 +27,18 @@ const CHUNK: usize = 64;
 /// Up to this many bytes of coordinates a thread holds in registers.
 const HELD: usize = 256;
 
+/// Bytes of shared memory that one of many runs may take; larger ones are in the memory of the device.
+pub(crate) const NEAR: usize = 96 << 10;
+
 /// Bytes of a centre that travel with a launch.
 const CENTRE: usize = 2048;
 
 const WORDS: &str = include_str!("../kernels/words.cuh");
 const NUMBERS: &str = include_str!("../kernels/numbers.cuh");
 const NOISE: &str = include_str!("../kernels/noise.cuh");
+const PARTICLE: &str = include_str!("../kernels/particle.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
+const SWARMS: &str = include_str!("../kernels/swarms.cuh");
 
 /// How a run is cut into blocks of threads.
 #[derive(Clone, Copy, Debug)]
@@ -98,15 +103,36 @@ fn power_of_two(n: usize) -> usize {
 
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
-    let mut text = switches::<T>(plan.config(), shape, energy);
-    text += &arithmetic();
+    let mut text = beginning::<T>(plan.config(), shape, energy);
     text += &function("energy", &energy.operations);
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", &vanishing.when);
         text += &function("energy_vanishing", &vanishing.then);
     }
-    text += STEP;
-    text
+    text + PARTICLE + STEP
+}
+
+/// The text for many runs at once that have these switches and this formula, with `energy`, and all that belongs to it, in `functions`;
+/// in shared memory or not.
+pub(crate) fn text_of_swarms<T: Scalar>(
+    config: &CboConfig,
+    energy: &EnergyTrace,
+    functions: &str,
+    (dim, near): (usize, bool),
+) -> String {
+    let shape = Shape { centre: dim, ..Shape::of::<T>(dim) };
+    let near = format!("#define NEAR {}\n#define NEAR_BYTES {NEAR}\n", usize::from(near));
+    near + &beginning::<T>(config, shape, energy) + functions + PARTICLE + SWARMS
+}
+
+/// What comes before the formula.
+fn beginning<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
+    let mut text = switches::<T>(config, shape, energy);
+    text += WORDS;
+    text += &tables::<f32>("float");
+    text += &tables::<f64>("double");
+    text += &polynomials();
+    text + NUMBERS + NOISE
 }
 
 /// The words of the kernels, the engine's functions and its noise.
@@ -118,11 +144,6 @@ pub(crate) fn arithmetic() -> String {
 fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let (lanes, bytes) = (if size_of::<T>() == 8 { 8 } else { 16 }, shape.dim * size_of::<T>());
     let wide = shape.dim.is_multiple_of(lanes) || shape.dim > 3 * lanes;
-    let bounded = match (&config.bounds, config.bound_handling) {
-        (None, _) | (_, BoundHandling::None) => 0,
-        (_, BoundHandling::Clip) => 2,
-        _ => 1,
-    };
     let vanishing = energy.vanishing.as_ref().map_or(0, |v| v.rows.unwrap_or(shape.rows));
     let mut text = format!("typedef {} T;\n", if size_of::<T>() == 8 { "double" } else { "float" });
     for (name, value) in [
@@ -137,20 +158,35 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         ("CHUNK_SHARED", usize::from(shape.pooled())),
         ("HELD", usize::from(bytes <= HELD)),
         ("WIDE", usize::from(wide)),
-        ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
-        ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
-        ("TRUNCATED", usize::from(config.truncation().is_some())),
-        ("BOUNDED", bounded),
         ("VANISHING", vanishing),
-    ] {
+    ]
+    .into_iter()
+    .chain(dynamics(config))
+    {
         // Writing to a string does not fail.
         let _ = writeln!(text, "#define {name} {value}");
     }
     // Blocks that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
     let together = if bytes <= 64 || bytes > HELD { 4 } else { 2 };
     let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {together}");
+    let _ = writeln!(text, "#define SWARM_BOUNDS THREADS, {together}");
     let _ = writeln!(text, "#define TINY {:?}", T::TINY.to_f64());
     text
+}
+
+/// The switches of the dynamics.
+pub(crate) fn dynamics(config: &CboConfig) -> [(&'static str, usize); 4] {
+    let bounded = match (&config.bounds, config.bound_handling) {
+        (None, _) | (_, BoundHandling::None) => 0,
+        (_, BoundHandling::Clip) => 2,
+        _ => 1,
+    };
+    [
+        ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
+        ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
+        ("TRUNCATED", usize::from(config.truncation().is_some())),
+        ("BOUNDED", bounded),
+    ]
 }
 
 /// The limits of a precision.

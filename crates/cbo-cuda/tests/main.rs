@@ -3,4 +3,5 @@
 mod bits;
 mod host;
 mod nvrtc;
+mod swarms;
 mod training;
