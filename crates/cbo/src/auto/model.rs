@@ -65,7 +65,10 @@ impl Frame {
     /// Turns differences of points, in units of the step, into these coordinates.
     pub fn turn(&self, rows: &mut [f64]) {
         match &self.inverse {
-            Some(inverse) => inverse.multiply(&rows.to_vec(), rows),
+            Some(inverse) => {
+                let from = rows.to_vec();
+                inverse.multiply(&from, rows);
+            }
             None => self.shape.solve(rows),
         }
     }
