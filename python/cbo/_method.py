@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._device import is_elsewhere
 from ._evaluate import worker_count
 
 __all__ = ["is_auto", "settle_batch", "settle_method"]
@@ -49,6 +50,8 @@ def _of_the_dynamics(settings: dict[str, Any], swarm: bool) -> str | None:
         off = value is None or name == "reduction" and isinstance(value, str) and value == "off"
         if not off:
             return name.rstrip("_")
+    if is_elsewhere(settings.get("device")):
+        return "device"
     return "x0 with a row for each particle" if swarm else None
 
 

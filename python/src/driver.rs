@@ -241,10 +241,13 @@ fn all_at_once<T: Number>(
 }
 
 /// Watches a step and copies it for a callback.
-struct Listen<'a, T> {
-    watch: &'a mut Watch,
-    moment: Option<Moment<T>>,
-    wanted: bool,
+pub struct Listen<'a, T> {
+    /// What watches.
+    pub watch: &'a mut Watch,
+    /// The copy, if it is wanted.
+    pub moment: Option<Moment<T>>,
+    /// Whether it is.
+    pub wanted: bool,
 }
 
 impl<T: Number> Observer<T> for Listen<'_, T> {

@@ -19,15 +19,19 @@ mod backend;
 mod cache;
 mod cuda;
 mod emit;
+mod lent;
 #[doc(hidden)]
 pub mod machine;
 mod source;
 
+pub use lent::Lent;
 pub use machine::Fault;
 
 use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
-use cbo::{ConfigError, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError};
+use cbo::{
+    ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
+};
 use machine::{Kernel, Machine};
 use source::Shape;
 use std::sync::Arc;
@@ -145,9 +149,14 @@ impl Cuda {
             );
             return Err(refuse("device", self.name.clone(), remedy));
         }
+        self.run_with(plan, &energy)
+    }
+
+    /// The same with this energy, compiled into the kernels.
+    fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim());
         self.check_memory::<T>(plan.config().particles, shape)?;
-        let text = source::text::<T>(plan, shape, &energy);
+        let text = source::text::<T>(plan, shape, energy);
         let program = self.machine.compile(&text).map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
         OnDevice::begin(plan, shape, &self.machine, program)
     }
