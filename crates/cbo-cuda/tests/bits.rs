@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The kernels on the processor, or, if CBO_CUDA is set, on the GPU of that number (`make test-cuda`).
-fn device() -> Cuda {
+pub fn device() -> Cuda {
     match std::env::var("CBO_CUDA") {
         Ok(number) => Cuda::open(number.parse().expect("the number of a GPU")).expect("a GPU"),
         Err(_) => Cuda::on(Arc::new(Host::default())),
@@ -19,7 +19,7 @@ fn device() -> Cuda {
 }
 
 /// Positions, energies, best and consensus points of a run, as bits.
-fn bits<T: Scalar>(run: &RunReport<T>) -> Vec<u64> {
+pub fn bits<T: Scalar>(run: &RunReport<T>) -> Vec<u64> {
     let numbers = [run.ensemble().rows().as_slice(), run.energies(), &run.best().x, &run.consensus().x];
     let counts = [run.evaluations(), run.failed_evaluations(), run.infeasible_evaluations(), run.steps()];
     let values = [run.best().value, run.consensus().value, run.alpha()];

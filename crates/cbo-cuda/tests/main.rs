@@ -2,4 +2,5 @@
 
 mod bits;
 mod host;
+mod lent;
 mod nvrtc;
