@@ -84,11 +84,7 @@ fn follow<'py, T: Number>(
         // The run has read them.
         drop(energies);
         let moment = listen.moment;
-        function.poll()?;
-        listeners.progress(run.step(), watch.last.best, watch.last.evaluations)?;
-        if let Some(moment) = moment
-            && listeners.step(py, moment)?
-        {
+        if listeners.after(py, function, run.step(), watch, moment)? {
             break StopReason::Observer;
         }
         if let Some(reason) = told {
