@@ -1,5 +1,6 @@
 //! The particles of a run on a device: one launch for each step, and nothing is copied but the sums and what somebody looks at.
 
+use crate::lent::Lent;
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of};
 use crate::source::{MERGE_THREADS, Shape, THREADS};
 use cbo::device::{Backend, Move, Reader, Weighing, Writer, on_processor};
@@ -24,8 +25,8 @@ pub(crate) struct OnDevice<T> {
     program: Arc<dyn Program>,
     particles: usize,
     /// Coordinate by coordinate.
-    positions: Memory,
-    energies: Memory,
+    positions: Arc<Memory>,
+    energies: Arc<Memory>,
     partials: Memory,
     /// Where merged ones go, and room to do it.
     merged: Memory,
@@ -115,8 +116,8 @@ impl<T: Scalar> OnDevice<T> {
                 shape,
                 program,
                 particles,
-                positions: Memory::of(machine, &columns(start.ensemble().rows()))?,
-                energies: memory(particles * size_of::<T>())?,
+                positions: Arc::new(Memory::of(machine, &columns(start.ensemble().rows()))?),
+                energies: Arc::new(memory(particles * size_of::<T>())?),
                 partials: memory(sums)?,
                 merged: memory(sums)?,
                 spare: memory(sums)?,
@@ -132,6 +133,11 @@ impl<T: Scalar> OnDevice<T> {
             })
         };
         make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
+    }
+
+    /// The memory of positions and energies, for a caller who evaluates.
+    pub fn lend(&self) -> Lent {
+        Lent::new(&self.positions, &self.energies, self.particles, self.shape.dim)
     }
 
     /// Seconds that a kernel takes, the best of some repetitions of many launches.
@@ -209,8 +215,8 @@ impl<T: Scalar> OnDevice<T> {
         let longest = config.truncation().unwrap_or(f64::INFINITY);
         let head = Head {
             memory: [
-                &self.positions,
-                &self.energies,
+                &*self.positions,
+                &*self.energies,
                 &self.partials,
                 &self.result,
                 &self.low,
@@ -361,6 +367,11 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
             self.note(fault);
             Some(f64::NAN)
         })
+    }
+
+    fn weigh_there(&mut self, weighing: Weighing) -> Result<f64, EvalError> {
+        self.seen.energies.take();
+        self.weigh(weighing).map_err(lost)
     }
 
     fn ask(

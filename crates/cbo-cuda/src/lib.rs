@@ -19,6 +19,7 @@ mod backend;
 mod cache;
 mod cuda;
 mod emit;
+mod lent;
 #[doc(hidden)]
 pub mod machine;
 #[cfg(feature = "networks")]
@@ -26,6 +27,7 @@ pub mod network;
 mod source;
 mod swarms;
 
+pub use lent::Lent;
 pub use machine::Fault;
 
 use backend::OnDevice;
@@ -135,11 +137,14 @@ impl Cuda {
     /// The particles of a run at time 0, on the device.
     fn run_of<T: Scalar>(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<OnDevice<T>, SolveError> {
         self.check(plan)?;
-        let energy = self.energy_of(objective)?;
+        self.run_with(plan, &self.energy_of(objective)?)
+    }
+
+    /// The same with this energy, compiled into the kernels.
+    fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim());
         self.check_memory::<T>(plan.config().particles, shape)?;
-        let text = source::text::<T>(plan, shape, &energy);
-        let program = self.compiled(&text, &Kernel::entries())?;
+        let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
         OnDevice::begin(plan, shape, &self.machine, program)
     }
 }

@@ -85,6 +85,30 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn upload(&self, to: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Copies bytes from the device, after what was launched before.
     fn download(&self, from: u64, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// Copies bytes within the device, after what was launched before; the copy may still be under way when this returns.
+    ///
+    /// # Safety
+    /// Both ends are in the device's memory, and stay there until the copy is over.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault> {
+        let mut between = vec![0; bytes];
+        self.download(from, &mut between)?;
+        self.upload(to, &between)
+    }
+    /// Kind and number of the device whose memory it is, as DLPack counts them: the processor unless said otherwise.
+    fn place(&self) -> (i32, i32) {
+        (1, 0)
+    }
+    /// The stream of all launches; none where a launch is over when it returns.
+    fn stream(&self) -> Option<u64> {
+        None
+    }
+    /// Lets another stream wait for what was launched before.
+    ///
+    /// # Safety
+    /// It is a stream of this device.
+    unsafe fn precede(&self, _stream: u64) -> Result<(), Fault> {
+        Ok(())
+    }
     /// Waits until the device has written `value` to a place in shared memory.
     fn wait_for(&self, word: u64, value: u64) -> Result<(), Fault>;
     /// Waits until all that was launched is done.
@@ -141,6 +165,10 @@ impl Memory {
 
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    pub fn machine(&self) -> &Arc<dyn Machine> {
+        &self.machine
     }
 
     pub fn upload<T: Scalar>(&self, numbers: &[T]) -> Result<(), Fault> {

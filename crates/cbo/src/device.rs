@@ -22,6 +22,12 @@ use crate::state::StateError;
 pub trait Device<T>: Sync {
     /// The particles of a run at time 0, to be moved and evaluated there; or why that cannot be.
     fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError>;
+
+    /// The same for a caller who evaluates, by ask and tell; none can unless said otherwise.
+    fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
+        let (value, remedy) = (plan.config().method.to_string(), "ask and tell is not on this device".into());
+        Err(crate::ConfigError { field: "method", value, remedy }.into())
+    }
 }
 
 /// Where a run is held.
@@ -30,11 +36,18 @@ pub(crate) enum Place<'a, T> {
     Processor,
     /// By a device, which compiles the objective.
     Device(&'a dyn Device<T>, &'a dyn Objective<T>),
+    /// By a device, for a caller who evaluates.
+    Told(&'a dyn Device<T>),
 }
 
 impl<'a, T: Scalar> Place<'a, T> {
     pub fn of(device: Option<&'a dyn Device<T>>, objective: &'a dyn Objective<T>) -> Self {
         device.map_or(Self::Processor, |device| Self::Device(device, objective))
+    }
+
+    /// For a caller who evaluates.
+    pub fn told(device: Option<&'a dyn Device<T>>) -> Self {
+        device.map_or(Self::Processor, Self::Told)
     }
 }
 
