@@ -6,9 +6,7 @@ use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of, byte
 use crate::source::THREADS;
 use cbo::device::{Backend, Batches, Move, Reader, Weigher, Weighing, Writer, block_rows, on_processor};
 use cbo::noise::{Noise, Stream};
-use cbo::{
-    Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
-};
+use cbo::{Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext};
 use cbo_problems::nn::Sequence;
 use std::sync::{Arc, Mutex, OnceLock};
 
