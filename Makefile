@@ -106,7 +106,7 @@ kernels: models
 
 # The tests of the backend for GPUs on a real one, number GPU (0 if not given); its memory checker, where there is one, runs a short run too.
 test-cuda:
-	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: --test-threads=4
+	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: swarms:: --test-threads=4
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
 	$(if $(shell command -v compute-sanitizer),compute-sanitizer --error-exitcode 1) $${CARGO_TARGET_DIR:-target}/release/cbo \
 	  minimize rastrigin --dim 16 --particles 5000 --steps 20 --device cuda:$(or $(GPU),0)

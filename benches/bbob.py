@@ -16,9 +16,11 @@ know its budget serves all budgets; solvers that are told their budget (auto, cb
     python3 benches/bbob.py --dims 5,20 --budgets 100,1000 --out DIR         # runs what is missing, and prints the tables
     python3 benches/bbob.py --dims 5,20 --budgets 100,1000 --out DIR --plot  # draws DIR/bbob-d5.png, DIR/bbob-d20.png too
     python3 benches/bbob.py --dims 5,20 --budgets 1000 --out DIR --rounds 8  # what eight evaluations at once are worth
+    python3 benches/bbob.py --dims 5,20 --budgets 100,1000 --out DIR --tables  # runs nothing, prints the tables of docs/compared.md
 
-DIR/SOLVER.csv has one line per run; what is there is not run again, so delete the file of a solver that has changed. Its column
-`hits` has the evaluations after which the first, second, ... target was reached.
+DIR/SOLVER.csv has one line per run, written when the run ends; what is there is not run again, so that the same command continues
+what was interrupted. Delete the file of a solver that has changed. Its column `hits` has the evaluations after which the first,
+second, ... target was reached.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -313,7 +315,8 @@ class Results:
             self.take(map(work, missing), len(missing))
             return
         with ProcessPoolExecutor(jobs) as pool:
-            self.take(pool.map(work, missing), len(missing))
+            pending = [pool.submit(work, case) for case in missing]
+            self.take((run.result() for run in as_completed(pending)), len(missing))
 
     def take(self, runs: Iterable[Run], count: int) -> None:
         for done, run in enumerate(runs, 1):
@@ -355,6 +358,38 @@ def table(results: Results, args: argparse.Namespace, dim: int, budget: int) -> 
         ]
         part = "" if len(found) == len(wanted) else f" ({len(found)} of {len(wanted)} runs)"
         print(f"| {SOLVERS[solver].title}{part} | " + " | ".join(map(cell, scores)) + " |", flush=True)
+
+
+def short(number: float) -> str:
+    """A fraction as the guide writes it."""
+    return cell(number).removeprefix("0")
+
+
+def tables(results: Results, args: argparse.Namespace) -> None:
+    """The tables of the guide, from the runs that are there: a row for each solver, then one line for each solver."""
+
+    def scores(solver: str, dim: int, budget: int) -> tuple[list[float], int]:
+        found = [run for run in map(results.find, cases(args, solver, dim, budget)) if run is not None]
+        groups = GROUPS.values()
+        return [mean(run.score(budget * dim) for run in found if run.case.function in group) for group in groups], len(found)
+
+    runs = len(args.functions) * len(args.instances) * args.seeds
+    print("| d | evaluations | solver | " + " | ".join(GROUPS) + " |")
+    print("|---" * (3 + len(GROUPS)) + "|")
+    for dim in args.dims:
+        for budget in args.budgets:
+            for solver in args.solvers:
+                means, count = scores(solver, dim, budget)
+                if count:
+                    part = "" if count == runs else f" ({count} of {runs} runs)"
+                    *groups, last = map(short, means)
+                    print(f"| {dim} | {budget} d | {solver}{part} | {' | '.join(groups)} | **{last}** |")
+    print(f"\nAll groups, at {', '.join(f'{budget} d' for budget in args.budgets)} evaluations:\n")
+    print("| solver | " + " | ".join(f"d = {dim}" for dim in args.dims) + " |")
+    print("|---" * (1 + len(args.dims)) + "|")
+    for solver in args.solvers:
+        row = [", ".join(short(scores(solver, dim, budget)[0][-1]) for budget in args.budgets) for dim in args.dims]
+        print(f"| {SOLVERS[solver].title} | {' | '.join(row)} |", flush=True)
 
 
 def speedup(results: Results, args: argparse.Namespace, dim: int, budget: int) -> None:
@@ -440,9 +475,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--out", type=Path, default=Path("bbob-results"), metavar="DIR")
     parser.add_argument("--plot", action="store_true", help="draw pictures too")
+    parser.add_argument("--tables", action="store_true", help="run nothing, print the tables of the guide")
     parser.add_argument("--rounds", type=int, metavar="K", help="only auto with K evaluations at once")
     args = parser.parse_args()
     results = Results(args.out)
+    if args.tables:
+        tables(results, args)
+        return
     for dim in args.dims:
         if args.rounds:
             for name in ("rounds-1", f"rounds-{args.rounds}"):

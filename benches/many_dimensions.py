@@ -7,20 +7,28 @@ functions are turned by a random orthogonal matrix, which is not the same one fo
 
     python3 benches/many_dimensions.py --dims 100 --evaluations 100000
     python3 benches/many_dimensions.py --dims 1000 --evaluations 100000 --solvers auto,vkd --functions rosenbrock
+    python3 benches/many_dimensions.py --dims 100,1000 --seeds 3 --jobs 8 --out FILE   # eight runs at a time, kept in FILE
+    python3 benches/many_dimensions.py --dims 100,1000 --seeds 3 --out FILE --tables   # runs nothing
 
-Each line has the best values of all seeds, their median first, and the seconds of one run.
+FILE has one line for each run, as JSON; what is there is not run again. Delete it when a solver has changed. In the end there is a table
+of the best values, each the median of the seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple
 
 # Solvers are compared on one core; NumPy reads this when it is imported.
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
@@ -90,6 +98,40 @@ def pycma(kind: str, name: str, dim: int, rotated: bool, budget: int, seed: int)
     return best
 
 
+class Case(NamedTuple):
+    """A run to be made."""
+
+    dim: int
+    function: str
+    form: str
+    solver: str
+    evaluations: int
+    seed: int
+
+
+def run(case: Case, command: str) -> dict[str, object]:
+    """The run, its best value and its seconds."""
+    begin = time.time()
+    arguments = (case.function, case.dim, case.form == "rotated", case.evaluations, case.seed)
+    value = auto(command, *arguments) if case.solver == "auto" else pycma(case.solver, *arguments)
+    return {**case._asdict(), "value": value, "seconds": round(time.time() - begin, 1)}
+
+
+def table(cases: list[Case], values: dict[Case, float]) -> None:
+    """A row for each function, a column for each solver."""
+    solvers = list(dict.fromkeys(case.solver for case in cases))
+    print(f"| function | d | {' | '.join(solvers)} |")
+    print("|---" * (2 + len(solvers)) + "|")
+    for dim, function, form in dict.fromkeys(case[:3] for case in cases):
+        found = [
+            [values[case] for case in cases if case[:4] == (dim, function, form, solver) and case in values]
+            for solver in solvers
+        ]
+        cells = [f"{statistics.median(column):.3g}" if column else "–" for column in found]
+        name = function.capitalize() + (", rotated" if form == "rotated" else "")
+        print(f"| {name} | {dim} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dims", default="100")
@@ -99,19 +141,32 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--forms", default="plain,rotated")
     parser.add_argument("--cbo", default="cbo", help="the command")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where runs are kept")
+    parser.add_argument("--tables", action="store_true", help="run nothing, print the table of what is there")
     options = parser.parse_args()
-    for dim in map(int, options.dims.split(",")):
-        for name in options.functions.split(","):
-            for form in options.forms.split(","):
-                for solver in options.solvers.split(","):
-                    begin, values = time.time(), []
-                    for seed in range(1, options.seeds + 1):
-                        arguments = (name, dim, form == "rotated", options.evaluations, seed)
-                        values.append(auto(options.cbo, *arguments) if solver == "auto" else pycma(solver, *arguments))
-                    seconds = (time.time() - begin) / options.seeds
-                    values.sort()
-                    shown = " ".join(f"{v:.3g}" for v in [statistics.median(values), *values])
-                    print(f"{dim} {name} {form} {solver}: {shown} ({seconds:.1f} s)", flush=True)
+    lists = [options.functions.split(","), options.forms.split(","), options.solvers.split(",")]
+    combinations = itertools.product(map(int, options.dims.split(",")), *lists)
+    seeds = range(1, options.seeds + 1)
+    cases = [Case(*key, options.evaluations, seed) for key in combinations for seed in seeds]
+    values: dict[Case, float] = {}
+    if options.out and options.out.exists():
+        for line in options.out.read_text().splitlines():
+            # A line that was being written when the program was killed is not whole.
+            if line.endswith("}"):
+                kept = json.loads(line)
+                values[Case(*(kept[field] for field in Case._fields))] = kept["value"]
+    missing = [] if options.tables else [case for case in cases if case not in values]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for done in as_completed([pool.submit(run, case, options.cbo) for case in missing]):
+            result = done.result()
+            case = Case(*(result[field] for field in Case._fields))
+            values[case] = result["value"]
+            print(f"{case}: {result['value']:.3g} ({result['seconds']} s)", file=sys.stderr, flush=True)
+            if options.out:
+                with options.out.open("a") as file:
+                    print(json.dumps(result), file=file)
+    table(cases, values)
 
 
 if __name__ == "__main__":

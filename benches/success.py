@@ -5,7 +5,9 @@
     python3 benches/success.py --out DIR             # 100 runs of each function: as it is, shifted, rotated, both
     python3 benches/success.py --out DIR --runs 30   # a first look
     python3 benches/success.py --out DIR ackley      # functions whose names contain a word
+    python3 benches/success.py --out DIR --jobs 8    # eight cells of the table at a time, each on one core
     python3 benches/success.py --out DIR --write     # puts the table into docs/choosing.md, too
+    python3 benches/success.py --out DIR --tables    # runs nothing, prints what is there
 
 It needs Python alone. DIR/RUNS.jsonl has one line for each cell of the table; what is there is not run again, so an interrupted
 table is continued by the same command. Delete the file when the solver has changed. The cells of the table are the successes, their 95 %
@@ -19,6 +21,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "release" / "cbo"
@@ -53,9 +56,10 @@ def label(function: str) -> str:
     return name + (f" {rest[0]}-D" if rest else "") + (f", amplitude {rest[2]}" if rest[1:] else "")
 
 
-def measure(program: Path, function: str, way: str, runs: int) -> dict[str, object]:
+def measure(program: Path, function: str, way: str, runs: int, threads: int) -> dict[str, object]:
     """The result of one cell."""
     command = [str(program), "success", *arguments(function), *WAYS[way], "--runs", str(runs), "--json"]
+    command += ["--threads", str(threads)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return {"function": function, "way": way, **json.loads(done.stdout)}
 
@@ -75,7 +79,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--program", type=Path, default=PROGRAM)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="cells at a time; one alone has all cores")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/choosing.md")
+    parser.add_argument("--tables", action="store_true", help="run nothing")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -83,17 +89,20 @@ def main() -> None:
     cells: dict[tuple[str, str], dict[str, object]] = {}
     if file.exists():
         for line in file.read_text().splitlines():
-            cell = json.loads(line)
-            cells[cell["function"], cell["way"]] = cell
+            # A line that was being written when the program was killed is not whole.
+            if line.endswith("}"):
+                cell = json.loads(line)
+                cells[cell["function"], cell["way"]] = cell
     chosen = [f for f in FUNCTIONS if not options.words or any(word in f for word in options.words)]
-    with file.open("a") as kept:
-        for function in chosen:
-            for way in WAYS:
-                if (function, way) in cells:
-                    continue
-                cell = cells[function, way] = measure(options.program, function, way, options.runs)
-                print(f"{label(function)}, {way}: {words(cell)}", file=sys.stderr)
-                print(json.dumps(cell), file=kept, flush=True)
+    missing = [(f, way) for f in chosen for way in WAYS if (f, way) not in cells and not options.tables]
+    threads = 0 if options.jobs == 1 else 1
+    with file.open("a") as kept, ThreadPoolExecutor(options.jobs) as pool:
+        pending = {pool.submit(measure, options.program, *key, options.runs, threads): key for key in missing}
+        for done in as_completed(pending):
+            (function, way), cell = pending[done], done.result()
+            cells[function, way] = cell
+            print(f"{label(function)}, {way}: {words(cell)}", file=sys.stderr)
+            print(json.dumps(cell), file=kept, flush=True)
     rows = [f"| function | {' | '.join(WAYS)} |", f"|{'---|' * (1 + len(WAYS))}"]
     for function in chosen:
         rows.append(f"| {label(function)} | {' | '.join(words(cells.get((function, way))) for way in WAYS)} |")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import problems
 from ._compare import compare
 from ._comparison import Comparison, Curve
-from ._lib import __version__
+from ._lib import Formula, __version__
 from ._minimize import minimize
 from ._optimizer import Optimizer
 from ._result import OptimizeResult
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Curve",
+    "Formula",
     "OptimizeResult",
     "Optimizer",
     "SampleResult",

@@ -59,6 +59,42 @@ class Problem:
     @overload
     def __call__(self, x: NDArray[Any] | Sequence[Sequence[float]]) -> Any: ...
 
+class Formula:
+    """A formula of the coordinates as text, evaluated in Rust."""
+
+    def __new__(cls, text: str, dim: int | None = None, **constants: float) -> Formula: ...
+    def at(self, dim: int) -> Formula: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def dim(self) -> int | None: ...
+    @property
+    def constants(self) -> dict[str, float]: ...
+    @overload
+    def __call__(self, x: Sequence[float]) -> float: ...
+    @overload
+    def __call__(self, x: NDArray[Any] | Sequence[Sequence[float]]) -> Any: ...
+
+class Points:
+    """The points of a step on a device."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    def __len__(self) -> int: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+
 class Proposal:
     """What points are drawn from, round by round."""
 
@@ -81,6 +117,8 @@ class Run:
     def tell(
         self, energies: NDArray[np.float64], constraints: NDArray[np.float64] | None = None
     ) -> str | None: ...
+    def ask_there(self) -> Points: ...
+    def tell_there(self, points: Points, energies: Any, convert: Callable[..., Any]) -> str | None: ...
     @property
     def constraints(self) -> int: ...
     @property
@@ -109,8 +147,20 @@ def minimize_function(
     constraints: tuple[Callable[..., Any], int] | None = None,
     draws: int | None = None,
 ) -> dict[str, Any]: ...
+def check_device(device: str) -> None: ...
+def minimize_on_device(
+    fun: Callable[..., Any],
+    dim: int,
+    settings: dict[str, Any],
+    *,
+    args: tuple[Any, ...],
+    convert: Callable[..., Any],
+    unfinished: Callable[[dict[str, Any]], None],
+    callback: Callable[[dict[str, Any]], bool] | None = None,
+    progress: Callable[..., None] | None = None,
+) -> dict[str, Any]: ...
 def minimize_problem(
-    problem: Problem,
+    problem: Problem | Formula,
     settings: dict[str, Any],
     *,
     unfinished: Callable[[dict[str, Any]], None],

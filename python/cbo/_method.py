@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ._device import is_elsewhere
 from ._evaluate import worker_count
 
-__all__ = ["is_auto", "settle_batch", "settle_method"]
+__all__ = ["is_auto", "means_cbo", "settle_batch", "settle_method"]
 
 # The settings of a swarm, which the method auto does not have.
 _DYNAMICS = (
@@ -49,7 +51,16 @@ def _of_the_dynamics(settings: dict[str, Any], swarm: bool) -> str | None:
         off = value is None or name == "reduction" and isinstance(value, str) and value == "off"
         if not off:
             return name.rstrip("_")
+    if is_elsewhere(settings.get("device")):
+        return "device"
     return "x0 with a row for each particle" if swarm else None
+
+
+def means_cbo(options: Mapping[str, Any]) -> bool:
+    """Whether options mean the method cbo."""
+    method, surface = options.get("method"), options.get("surface")
+    given = _of_the_dynamics(dict(options), swarm=False)
+    return surface is None and (method == "cbo" or method is None and given is not None)
 
 
 def settle_method(settings: dict[str, Any], swarm: bool) -> None:

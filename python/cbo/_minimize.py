@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _constraints, _lib, _progress, _space
+from . import _constraints, _device, _lib, _progress, _space
 from ._evaluate import Evaluator, Failures
 from ._method import settle_batch
 from ._options import Options, checked
@@ -27,7 +27,9 @@ _KEYWORDS = (
     "bounds",
     "callback",
     "constraints",
+    "device",
     "equality_tolerance",
+    "like",
     "max_evaluations",
     "particles",
     "progress",
@@ -59,6 +61,8 @@ def minimize(
     retries: int = 0,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool | Literal["force"] = False,
+    device: str | None = None,
+    like: Literal["torch", "jax", "cupy", "numpy"] | None = None,
     **options: Unpack[Options],
 ) -> OptimizeResult:
     """Minimises a function, without derivatives and without settings.
@@ -66,14 +70,14 @@ def minimize(
     By default the method is ``"auto"``, which chooses what the others leave to their user, and stops by
     itself when nothing more is to be gained. Where a setting of a swarm is given (``particles, lambda_,
     sigma, alpha, dt, diffusion, scheme, truncation, update, kick, freeze, epoch_steps, reduction, steps, time,
-    diameter``, or a point for each particle as `x0`), it is ``"cbo"``: particles that agree on where the
+    diameter``, a GPU as `device`, or a point for each particle as `x0`), it is ``"cbo"``: particles that agree on where the
     global minimum is. The result's ``method`` says which it was.
 
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args) -> float`` of a point of shape (d,), or a problem of `cbo.problems`, which is
-        evaluated in Rust. NaN is a failed evaluation and infinity an infeasible point; both are counted and
+        ``fun(x, *args) -> float`` of a point of shape (d,), or a problem of `cbo.problems` or a `cbo.Formula`,
+        which are evaluated in Rust. NaN is a failed evaluation and infinity an infeasible point; both are counted and
         have no weight.
     bounds : sequence of (low, high) or object with ``lb`` and ``ub``, optional
         Where the swarm starts and stays, as ``scipy.optimize`` takes it. May be left out for a built-in
@@ -121,6 +125,13 @@ def minimize(
         StopIteration or returns True.
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
+    device : str, optional
+        Where the particles are: ``"cpu"``, or ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU, which has the method
+        cbo. A function must be `vectorized` there, and is given all points where they are.
+    like : str, optional
+        What a function is given on a GPU: a tensor of ``"torch"``, ``"jax"`` or ``"cupy"``, without a copy; if left
+        out, an object that has ``__dlpack__``, which ``from_dlpack`` of these libraries takes. It returns a tensor of
+        any library that has ``__dlpack__``, on the same GPU, or an array of NumPy, which is copied.
     **options
         Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, surface, init,
         batch, update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
@@ -193,6 +204,8 @@ def minimize(
         callback=callback,
         progress=progress,
         options=options,
+        device=device,
+        like=like,
     )[0]
 
 
@@ -216,6 +229,8 @@ def run(
     progress: bool | Literal["force"],
     options: Options,
     draws: int | None = None,
+    device: str | None = None,
+    like: str | None = None,
 ) -> tuple[OptimizeResult, _lib.Proposal | None]:
     """`minimize`, and if `draws` is a number, what so many points can be drawn from afterwards."""
     if not callable(fun):
@@ -226,8 +241,17 @@ def run(
         raise TypeError(f"vectorized = {vectorized!r:.60}: must be True or False")
     problem = fun if isinstance(fun, _lib.Problem) else None
     settings = run_settings(options, particles, max_evaluations, seed)
+    elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
+    there = _device.is_elsewhere(device)
+    if device is not None:
+        settings["device"] = device
+    if there:
+        _refuse(device, fun, vectorized, elsewhere, constraints, args, like)
+    elif like is not None:
+        raise ValueError(f"like = {like!r:.60}: only with device='cuda' points are on a GPU; leave it out")
     dim = _space.settle(problem, bounds, x0, spread, settings)
-    settle_batch(settings, bool(vectorized) and problem is None, workers)
+    formula = fun.at(dim) if isinstance(fun, _lib.Formula) else None
+    settle_batch(settings, bool(vectorized) and problem is None and formula is None, workers)
     _lib.check(dim, settings)
     under = _constraints.settle(
         constraints, problem, dim, settings, vectorized=bool(vectorized), tolerance=equality_tolerance
@@ -243,10 +267,16 @@ def run(
     }
     failures = Failures()
     own = None if under is None else (under, under.count)
-    elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
+    known = problem if formula is None else formula
     try:
-        if problem is not None and not elsewhere and not arguments and not _constraints.is_given(constraints):
-            raw = _lib.minimize_problem(problem, settings, **listeners)
+        if known is not None and not elsewhere and not arguments and not _constraints.is_given(constraints):
+            raw = _lib.minimize_problem(known, settings, **listeners)
+        elif there:
+            del listeners["draws"]
+            own_fun = _device.taking(fun, like)
+            raw = _lib.minimize_on_device(
+                own_fun, dim, settings, args=arguments, convert=convert, **listeners
+            )
         elif not elsewhere:
             way: Literal["point", "points"] = "points" if vectorized else "point"
             raw = _lib.minimize_function(
@@ -280,6 +310,27 @@ def run(
             line.close()
     proposal = raw.pop("proposal", None)
     return _result(raw, settings, failures), proposal
+
+
+def _refuse(
+    device: Any, fun: Any, vectorized: bool, elsewhere: bool, constraints: Any, args: Any, like: Any
+) -> None:
+    """Refuses what cannot be had on a GPU; the engine refuses settings of its own by their names."""
+    compiled = isinstance(fun, (_lib.Problem, _lib.Formula))
+    if not isinstance(device, str):
+        raise TypeError(f"device = {device!r:.60}: must be a text: 'cpu', 'cuda' or 'cuda:N'")
+    if elsewhere:
+        raise ValueError(
+            f"device = {device!r}: fun is called where the particles are; leave workers, timeout and retries out"
+        )
+    if _constraints.is_given(constraints):
+        raise ValueError(f"device = {device!r}: constraints are not there yet; use device='cpu'")
+    if compiled and (like is not None or args != ()):
+        raise ValueError(f"device = {device!r}: a built-in problem or a formula takes no args and no like")
+    if not compiled and not vectorized:
+        raise ValueError(
+            f"device = {device!r}: a function there is given all points at once; write it so, and give vectorized=True"
+        )
 
 
 def _result(raw: dict[str, Any], settings: dict[str, Any], failures: Failures) -> OptimizeResult:

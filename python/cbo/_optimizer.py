@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _lib, _reals, _saved, _space
+from . import _device, _lib, _reals, _saved, _space
 from ._minimize import run_settings
 from ._result import OptimizeResult, result_of
+from ._values import convert
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import Options
     from ._space import Seed
+
+
+def _engine(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that the engine knows."""
+    return {key: value for key, value in settings.items() if key != "like"}
 
 
 class Optimizer:
@@ -34,6 +40,9 @@ class Optimizer:
         As for `cbo.minimize`.
     constraints : int, optional
         How many constraints each point has to meet; their values are told with those of the points.
+    device, like : str, optional
+        As for `cbo.minimize`: with a GPU `ask` gives a tensor there, without a copy, which the next `ask` after a
+        `tell` overwrites, and `tell` takes one, all values at once.
 
     Examples
     --------
@@ -68,13 +77,26 @@ class Optimizer:
         max_evaluations: int | None = None,
         seed: Seed | None = None,
         constraints: int = 0,
+        device: str | None = None,
+        like: Literal["torch", "jax", "cupy", "numpy"] | None = None,
         **options: Unpack[Options],
     ) -> None:
         if isinstance(constraints, bool) or not isinstance(constraints, (int, np.integer)) or constraints < 0:
             raise TypeError(f"constraints = {constraints!r:.60}: must be their number; their values go to tell")
         settings = run_settings(options, particles, max_evaluations, seed)
+        if device is not None and not isinstance(device, str):
+            raise TypeError(f"device = {device!r:.60}: must be a text: 'cpu', 'cuda' or 'cuda:N'")
+        if device is not None:
+            settings["device"] = device
+        if _device.is_elsewhere(device) and constraints:
+            raise ValueError(f"device = {device!r}: constraints are not there yet; use device='cpu'")
+        if not _device.is_elsewhere(device) and like is not None:
+            raise ValueError(f"like = {like!r:.60}: only with device='cuda' points are on a GPU; leave it out")
+        if like is not None:
+            settings["like"] = like
+        _device.importer(like)
         dim = _space.settle(None, bounds, x0, spread, settings)
-        self._begin(dim, settings, _lib.Run(dim, settings, int(constraints)), {})
+        self._begin(dim, settings, _lib.Run(dim, _engine(settings), int(constraints)), {})
 
     def _begin(
         self, dim: int, settings: dict[str, Any], run: _lib.Run, earlier: dict[str, NDArray[Any]]
@@ -84,6 +106,9 @@ class Optimizer:
         self._earlier = earlier
         self._error: str | None = None
         self._asked: NDArray[Any] | None = None
+        # On a GPU: the points of this step, if they were asked for, and what makes a tensor of them.
+        self._there: _lib.Points | None = None
+        self._tensor = _device.importer(settings.get("like"))
         self._values: NDArray[np.float64] = np.empty(0)
         self._constraints: NDArray[np.float64] = np.empty((0, run.constraints))
         self._told: NDArray[np.bool_] = np.empty(0, dtype=bool)
@@ -104,8 +129,10 @@ class Optimizer:
         """Whether the run has ended."""
         return self._run.stopped is not None
 
-    def ask(self) -> NDArray[Any]:
+    def ask(self) -> Any:
         """The points of this step that have no value yet, one per row, in an array of your own.
+
+        On a GPU it is a tensor of all points there, a view that the next step overwrites; it must not be written to.
 
         Raises
         ------
@@ -113,6 +140,9 @@ class Optimizer:
             If the run has ended.
         """
         self._check_alive()
+        if _device.is_elsewhere(self._settings.get("device")):
+            self._there = self._run.ask_there()
+            return self._there if self._tensor is None else self._tensor(self._there)
         if self._asked is None:
             self._ask()
         points: NDArray[Any] = self._points()[~self._told]
@@ -136,8 +166,11 @@ class Optimizer:
         if self.done:
             raise RuntimeError(f"the run has ended ({self.stop}); result() has what it found")
 
-    def tell(self, x: ArrayLike, f: ArrayLike, constraints: ArrayLike | None = None) -> None:
+    def tell(self, x: Any, f: Any, constraints: ArrayLike | None = None) -> None:
         """Takes the values of points that were asked for: all or some, in any order.
+
+        On a GPU all values are told at once, in the order of the points, as a tensor there or as an array; of `x`
+        only the shape is looked at.
 
         Parameters
         ----------
@@ -169,6 +202,9 @@ class Optimizer:
             If nothing was asked for, or if no point of the step has a finite value.
         """
         self._check_alive()
+        if _device.is_elsewhere(self._settings.get("device")):
+            self._tell_there(x, f, constraints)
+            return
         asked = self._points()
         points, values = self._read(x, f)
         limits = self._read_constraints(constraints, len(points))
@@ -183,6 +219,22 @@ class Optimizer:
         self._told[places] = True
         if self._told.all():
             self._finish_step()
+
+    def _tell_there(self, x: Any, f: Any, constraints: Any) -> None:
+        points = self._there
+        if points is None:
+            raise RuntimeError("tell before ask: no points are waiting for values")
+        if constraints is not None:
+            raise ValueError("constraints are given: a run on a GPU has none")
+        if tuple(getattr(x, "shape", ())) != points.shape:
+            shape = getattr(x, "shape", None)
+            raise ValueError(f"x has the shape {shape}: on a GPU all {points.shape[0]} points are told at once")
+        try:
+            self._run.tell_there(points, f, convert)
+        except RuntimeError as error:
+            self._error = str(error)
+            raise
+        self._there = None
 
     def _read(self, x: ArrayLike, f: ArrayLike) -> tuple[NDArray[Any], NDArray[np.float64]]:
         given = _space.numbers("x", x)
@@ -282,8 +334,8 @@ class Optimizer:
         _saved.write(Path(path), self._to_bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Optimizer:
-        """Continues where `save` was called.
+    def load(cls, path: str | os.PathLike[str], device: str | None = None) -> Optimizer:
+        """Continues where `save` was called, on the same device or on another.
 
         Raises
         ------
@@ -291,7 +343,7 @@ class Optimizer:
             If the file is not one of `save`, or is damaged.
         """
         try:
-            return cls._from_bytes(Path(path).read_bytes())
+            return cls._from_bytes(Path(path).read_bytes(), device)
         except ValueError as error:
             raise ValueError(f"path = {str(path)!r}: {error}") from None
 
@@ -304,13 +356,17 @@ class Optimizer:
         return _saved.pack(self._dim, self._settings, {**half, **history, "state": state}, self._error)
 
     @classmethod
-    def _from_bytes(cls, data: bytes) -> Optimizer:
+    def _from_bytes(cls, data: bytes, device: str | None = None) -> Optimizer:
         dim, settings, arrays, error = _saved.unpack(data)
+        if device is not None:
+            settings["device"] = device
+            if not _device.is_elsewhere(device):
+                settings.pop("like", None)
         optimizer = cls.__new__(cls)
         history = {key.removeprefix("history."): column for key, column in arrays.items() if "." in key}
         damaged = ValueError(_saved.DAMAGED)
         try:
-            run = _lib.Run.load(dim, settings, arrays["state"].tobytes())
+            run = _lib.Run.load(dim, _engine(settings), arrays["state"].tobytes())
         except (TypeError, KeyError):
             raise damaged from None
         # Files of version 1 have no checksum: what is used later is looked at now.
@@ -318,7 +374,7 @@ class Optimizer:
             raise damaged
         optimizer._begin(dim, settings, run, history)
         optimizer._error = error
-        if "told" in arrays:
+        if "told" in arrays and not _device.is_elsewhere(settings.get("device")):
             optimizer._ask()
             values, told = arrays["values"].copy(), arrays["told"].copy()
             limits = arrays["constraints"].copy() if "constraints" in arrays else optimizer._constraints

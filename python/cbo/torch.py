@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _minimize
+from . import _device, _lib, _minimize
+from ._method import means_cbo
 from ._result import OptimizeResult
 
 __all__ = ["minimize"]
@@ -23,6 +24,7 @@ def minimize(
     spread: float | NDArray[np.float64] = 1.0,
     trainable_only: bool = True,
     callback: Callable[[OptimizeResult], Any] | None = None,
+    device: str | None = None,
     **options: Any,
 ) -> OptimizeResult:
     """Trains a module by trying many values of its parameters; the best ones are left in it.
@@ -45,6 +47,12 @@ def minimize(
         Leave parameters with ``requires_grad=False`` as they are.
     callback : callable, optional
         As for `cbo.minimize`.
+    device : str, optional
+        Where the particles are, as for `cbo.minimize`: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. If it is left out they
+        are on the GPU of the parameters, if that has all of them and the run: that of the method cbo (a swarm, for
+        which ``particles``, ``steps`` or the like is given) without ``batch``, ``reduction`` and ``constraints``.
+        There a loss stays on the GPU until the step is over, so that nobody waits for single evaluations; limits
+        and the target hold between steps.
     **options
         Keywords of `cbo.minimize`: ``max_evaluations``, ``particles``, ``seed``, ``bounds`` and so on, except
         ``x0`` and those that say how a function is called (``args``, ``vectorized``, ``workers``, ``timeout``,
@@ -84,6 +92,9 @@ def minimize(
         raise ValueError(f"module = {type(module).__name__}: it has no parameters to train")
     flat = _Flat(torch, parameters)
     start = flat.read()
+    where = device if device is not None else _gpu(parameters, options)
+    if _device.is_elsewhere(where):
+        return _on_gpu(torch, module, loss, flat, start, spread, callback, where, options)
     best, least = start, np.inf
 
     def objective(x: NDArray[np.float64]) -> Any:
@@ -103,6 +114,64 @@ def minimize(
             flat.write(best)
 
 
+def _gpu(parameters: list[Any], options: dict[str, Any]) -> str | None:
+    """The GPU that has all parameters, if it can have the run too."""
+    places = {str(getattr(p, "device", "cpu")) for p in parameters}
+    [place, *others] = places
+    not_there = ("batch", "reduction", "constraints")
+    if others or not place.startswith("cuda") or not means_cbo(options) or any(map(options.get, not_there)):
+        return None
+    try:
+        _lib.check_device(place)
+    except ValueError:
+        return None
+    return place
+
+
+def _on_gpu(
+    torch: Any,
+    module: Any,
+    loss: Callable[[Any], Any],
+    flat: _Flat,
+    start: NDArray[np.float64],
+    spread: Any,
+    callback: Any,
+    device: Any,
+    options: dict[str, Any],
+) -> OptimizeResult:
+    """The same with the particles on a GPU: parameters are copied there, and losses stay there."""
+
+    def objective(points: Any) -> Any:
+        losses = torch.empty(len(points), dtype=points.dtype, device=points.device)
+        for place, point in enumerate(points):
+            flat.copy(point)
+            losses[place] = loss(module)
+        return losses
+
+    best = start
+    try:
+        result = _minimize.minimize(
+            objective,
+            x0=start,
+            spread=spread,
+            callback=callback,
+            vectorized=True,
+            device=device,
+            like="torch",
+            **options,
+        )
+        best = result.x
+    except BaseException as error:
+        found = getattr(error, "result", None)
+        if isinstance(found, OptimizeResult) and np.isfinite(found.x).all():
+            best = found.x
+        raise
+    finally:
+        with torch.no_grad():
+            flat.write(best)
+    return result
+
+
 class _Flat:
     """Parameters as one vector."""
 
@@ -116,7 +185,10 @@ class _Flat:
         return flat
 
     def write(self, x: NDArray[np.float64]) -> None:
-        values = self._torch.from_numpy(np.array(x))
+        self.copy(self._torch.from_numpy(np.array(x)))
+
+    def copy(self, values: Any) -> None:
+        """Takes the values of a tensor."""
         for parameter, part in zip(
             self._parameters, values.split([p.numel() for p in self._parameters]), strict=True
         ):

@@ -1,14 +1,17 @@
 //! Runs of a built-in problem: on a thread of their own and without the interpreter, while the calling thread listens for
 //! signals and calls back.
 
+use crate::device;
 use crate::driver::{Listeners, with_proposal};
 use crate::errors;
+use crate::formula::Formula;
 use crate::problem::Problem;
 use crate::sample::Proposal;
 use crate::settings::{self, Number, Precision};
 use crate::surface::Raised;
 use crate::watch::{Moment, Watch};
-use cbo::{EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
+use cbo::{EnergyTrace, EvalError, Grouping, Objective, Observer, Plan, Rows, StepContext, StepReport, solve};
+use cbo_cuda::Cuda;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -40,18 +43,15 @@ impl Brake {
     }
 }
 
-/// A problem that can be cut off.
-pub struct Braked<'a> {
-    /// The problem.
-    pub problem: &'a cbo_problems::Problem,
+/// An objective that can be cut off.
+pub struct Braked<'a, O> {
+    /// The objective.
+    pub problem: &'a O,
     /// Its brake.
     pub brake: &'a Brake,
 }
 
-impl<T: Number> Objective<T> for Braked<'_>
-where
-    cbo_problems::Problem: Objective<T>,
-{
+impl<T: Number, O: Objective<T>> Objective<T> for Braked<'_, O> {
     fn dim(&self) -> usize {
         self.problem.dim()
     }
@@ -64,7 +64,7 @@ where
     }
 
     fn constraints(&self) -> usize {
-        <cbo_problems::Problem as Objective<T>>::constraints(self.problem)
+        self.problem.constraints()
     }
 
     fn energies_and_constraints(
@@ -81,7 +81,11 @@ where
     }
 
     fn grouping(&self) -> Grouping {
-        <cbo_problems::Problem as Objective<T>>::grouping(self.problem)
+        self.problem.grouping()
+    }
+
+    fn trace(&self) -> Option<EnergyTrace> {
+        self.problem.trace()
     }
 }
 
@@ -118,38 +122,58 @@ impl<T: Number> Observer<T> for Remote<'_, T> {
     }
 }
 
-/// Minimises a built-in problem: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
+/// Minimises a built-in problem or a formula: what the run found, as a dictionary. If it ends with an exception, `unfinished` is told before.
 #[pyfunction]
 #[pyo3(signature = (problem, settings, *, unfinished, callback=None, progress=None, draws=None))]
 pub fn minimize_problem<'py>(
     py: Python<'py>,
-    problem: &Problem,
+    problem: Bound<'py, PyAny>,
     settings: &Bound<'py, PyDict>,
     unfinished: Bound<'py, PyAny>,
     callback: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
     draws: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (plan, precision) = settings::plan(settings, problem.inner.dim())?;
-    let listeners = Listeners::new(callback, progress, unfinished, Raised::of(settings)?, &plan);
-    match precision {
-        Precision::F32 => run::<f32>(py, &problem.inner, &plan, listeners, draws),
-        Precision::F64 => run::<f64>(py, &problem.inner, &plan, listeners, draws),
+    let ends = Ends { settings, unfinished, callback, progress, draws };
+    match problem.cast::<Formula>() {
+        Ok(formula) => ends.run(py, formula.get().engine()?),
+        Err(_) => ends.run(py, &problem.cast::<Problem>()?.get().inner),
     }
 }
 
-fn run<'py, T: Number>(
+/// What a run is given besides its objective.
+struct Ends<'a, 'py> {
+    settings: &'a Bound<'py, PyDict>,
+    unfinished: Bound<'py, PyAny>,
+    callback: Option<Bound<'py, PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
+    draws: Option<usize>,
+}
+
+impl<'py> Ends<'_, 'py> {
+    fn run<O: Objective<f32> + Objective<f64>>(self, py: Python<'py>, objective: &O) -> PyResult<Bound<'py, PyDict>> {
+        let (plan, precision) = settings::plan(self.settings, Objective::<f64>::dim(objective))?;
+        let raised = Raised::of(self.settings)?;
+        let listeners = Listeners::new(self.callback, self.progress, self.unfinished, raised, &plan);
+        let gpu = device::of(self.settings)?;
+        match precision {
+            Precision::F32 => run::<f32, O>(py, gpu.as_ref(), objective, &plan, listeners, self.draws),
+            Precision::F64 => run::<f64, O>(py, gpu.as_ref(), objective, &plan, listeners, self.draws),
+        }
+    }
+}
+
+fn run<'py, T: Number, O: Objective<T>>(
     py: Python<'py>,
-    problem: &cbo_problems::Problem,
+    gpu: Option<&Cuda>,
+    problem: &O,
     plan: &Plan,
     mut listeners: Listeners<'py>,
     draws: Option<usize>,
-) -> PyResult<Bound<'py, PyDict>>
-where
-    cbo_problems::Problem: Objective<T>,
-{
+) -> PyResult<Bound<'py, PyDict>> {
     let (brake, gauge) = (Brake::default(), Gauge::default());
-    let mut watch = Watch::new(problem.dim(), !problem.constraint_texts().is_empty());
+    let watch = Watch::new(problem.dim(), problem.constraints() > 0);
+    let mut watch = if gpu.is_some() { watch.there() } else { watch };
     let (out, mut steps) = channel::<Moment<T>>();
     let (answer, back) = channel();
     let back = listeners.want_moments().then_some(back);
@@ -157,7 +181,10 @@ where
     let outcome = std::thread::scope(|scope| {
         let mut remote = Remote { watch: &mut watch, brake: &brake, gauge: &gauge, out, back };
         let objective = Braked { problem, brake: &brake };
-        let worker = scope.spawn(move || solve(plan, &objective, &mut remote));
+        let worker = scope.spawn(move || match gpu {
+            Some(gpu) => gpu.solve(plan, &objective, &mut remote),
+            None => solve(plan, &objective, &mut remote),
+        });
         loop {
             let steps = &mut steps;
             let news = py.detach(move || steps.recv_timeout(POLL));
@@ -188,7 +215,7 @@ where
     });
     let (report, failure) = match outcome {
         Ok(Ok(report)) => (Some(report), failure.map(|(error, _)| error)),
-        Ok(Err(error)) => (None, failure.map(|(error, _)| error).or_else(|| Some(errors::of_run(&error)))),
+        Ok(Err(error)) => (None, failure.map(|(error, _)| error).or_else(|| Some(device::of_run(&error)))),
         Err(_) => return Err(PyRuntimeError::new_err("the engine failed; this is a bug in cbo, please report it")),
     };
     if let Some(report) = &report {

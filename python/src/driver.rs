@@ -56,6 +56,20 @@ impl<'py> Listeners<'py> {
         self.callback.as_ref().map_or(Ok(false), |callback| callback.call1((moment.dict(py)?,))?.is_truthy())
     }
 
+    /// What follows a step of a function: signals, progress, the callback. Says whether to stop.
+    pub fn after<T: Number>(
+        &mut self,
+        py: Python<'py>,
+        function: &mut Function<'py>,
+        step: u64,
+        watch: &Watch,
+        moment: Option<Moment<T>>,
+    ) -> PyResult<bool> {
+        function.poll()?;
+        self.progress(step, watch.last.best, watch.last.evaluations)?;
+        moment.map_or(Ok(false), |moment| self.step(py, moment))
+    }
+
     /// The exception of the surface if there is one, because it is what led to this error.
     pub fn reason(&self, error: PyErr) -> PyErr {
         self.raised.check().err().unwrap_or(error)
@@ -167,11 +181,7 @@ fn follow<'py, T: Number>(
             one_by_one(py, run, function, &mut listen)?
         };
         let moment = listen.moment;
-        function.poll()?;
-        listeners.progress(run.step(), watch.last.best, watch.last.evaluations)?;
-        if let Some(moment) = moment
-            && listeners.step(py, moment)?
-        {
+        if listeners.after(py, function, run.step(), watch, moment)? {
             break StopReason::Observer;
         }
         if let Some(reason) = told {
@@ -241,10 +251,13 @@ fn all_at_once<T: Number>(
 }
 
 /// Watches a step and copies it for a callback.
-struct Listen<'a, T> {
-    watch: &'a mut Watch,
-    moment: Option<Moment<T>>,
-    wanted: bool,
+pub struct Listen<'a, T> {
+    /// What watches.
+    pub watch: &'a mut Watch,
+    /// The copy, if it is wanted.
+    pub moment: Option<Moment<T>>,
+    /// Whether it is.
+    pub wanted: bool,
 }
 
 impl<T: Number> Observer<T> for Listen<'_, T> {

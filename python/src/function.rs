@@ -185,7 +185,8 @@ impl<'py> Function<'py> {
         Ok(points.into_any())
     }
 
-    fn call(&self, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// What the function returns for these points.
+    pub fn call(&self, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if self.args.is_empty() {
             return self.fun.call1((points,));
         }
@@ -194,16 +195,12 @@ impl<'py> Function<'py> {
     }
 
     fn together<T: Number>(&self, step: u64, points: &Bound<'py, PyAny>, out: &mut [T]) -> PyResult<()> {
-        let result = self.call(points)?;
-        if !read(&result, out) {
-            let none = self.fun.py().None();
-            let array = self.convert.call1((&result, step, none, points))?;
-            if !read(&array, out) {
-                let message = "what the function returned could not be read as numbers";
-                return Err(PyTypeError::new_err(message));
-            }
-        }
-        Ok(())
+        read_all(&self.convert, &self.call(points)?, step, points, out)
+    }
+
+    /// Reads what the fast ways here do not: (result, step, row or None, points) -> float or array.
+    pub fn convert(&self) -> &Bound<'py, PyAny> {
+        &self.convert
     }
 
     /// Has the values of the points given to `sink`.
@@ -233,6 +230,23 @@ impl<'py> Function<'py> {
         };
         Ok(T::from_f64(value))
     }
+}
+
+/// Copies the energies of all points that a function returned.
+pub fn read_all<T: Number>(
+    convert: &Bound<'_, PyAny>,
+    result: &Bound<'_, PyAny>,
+    step: u64,
+    points: &Bound<'_, PyAny>,
+    out: &mut [T],
+) -> PyResult<()> {
+    if !read(result, out) {
+        let array = convert.call1((result, step, convert.py().None(), points))?;
+        if !read(&array, out) {
+            return Err(PyTypeError::new_err("what the function returned could not be read as numbers"));
+        }
+    }
+    Ok(())
 }
 
 /// Copies an array of energies, in the run's precision or in double, if it is one of the right length.

@@ -5,10 +5,14 @@
 mod answers;
 mod builtin;
 mod compare;
+mod device;
+mod dlpack;
 mod driver;
 mod errors;
+mod formula;
 mod function;
 mod many;
+mod on_device;
 mod optimizer;
 mod problem;
 mod sample;
@@ -35,6 +39,8 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NoFiniteEnergy", module.py().get_type::<errors::NoFiniteEnergy>())?;
     module.add_class::<answers::Answers>()?;
     module.add_class::<problem::Problem>()?;
+    module.add_class::<formula::Formula>()?;
+    module.add_class::<dlpack::Points>()?;
     module.add_class::<optimizer::Run>()?;
     module.add_class::<sample::Proposal>()?;
     module.add_class::<surface::Surface>()?;
@@ -42,6 +48,8 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     module.add_function(wrap_pyfunction!(driver::minimize_function, module)?)?;
+    module.add_function(wrap_pyfunction!(device::check_device, module)?)?;
+    module.add_function(wrap_pyfunction!(on_device::minimize_on_device, module)?)?;
     module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
     module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
     module.add_function(wrap_pyfunction!(success::wilson, module)?)?;

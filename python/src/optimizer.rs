@@ -1,10 +1,14 @@
 //! A run whose loop is in Python: asked for points, told their energies, saved and loaded.
 
+use crate::device;
+use crate::dlpack::{Borrowed, Points};
 use crate::errors;
+use crate::on_device;
 use crate::settings::{self, Number, Precision};
 use crate::surface::Raised;
 use crate::watch::Watch;
 use cbo::{AskTell, CboConfig, RunReport, SolveError, StateError, StopReason};
+use cbo_cuda::{Cuda, Lent};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,26 +18,44 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A run in one precision.
 struct State<T> {
     run: AskTell<T>,
+    /// Its memory, if it is on a device.
+    lent: Option<Lent>,
     watch: Watch,
 }
 
 impl<T: Number> State<T> {
-    fn begin(config: &CboConfig, dim: usize, constraints: usize) -> Result<Self, SolveError> {
-        Ok(Self::of(AskTell::with_constraints(config, dim, constraints)?, dim))
+    fn begin(gpu: Option<&Cuda>, config: &CboConfig, dim: usize, constraints: usize) -> Result<Self, SolveError> {
+        Ok(match gpu {
+            Some(gpu) => Self::there(gpu.ask_tell(config, dim)?, dim),
+            None => Self::of(AskTell::with_constraints(config, dim, constraints)?, dim),
+        })
     }
 
-    fn load(config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
-        Ok(Self::of(AskTell::load(config, dim, bytes)?, dim))
+    fn load(gpu: Option<&Cuda>, config: &CboConfig, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
+        Ok(match gpu {
+            Some(gpu) => Self::there(gpu.load(config, dim, bytes)?, dim),
+            None => Self::of(AskTell::load(config, dim, bytes)?, dim),
+        })
     }
 
     fn of(run: AskTell<T>, dim: usize) -> Self {
         let watch = Watch::new(dim, run.constraints() > 0);
-        Self { run, watch }
+        Self { run, lent: None, watch }
+    }
+
+    fn there((run, lent): (AskTell<T>, Lent), dim: usize) -> Self {
+        Self { run, lent: Some(lent), watch: Watch::new(dim, false).there() }
     }
 
     fn tell(&mut self, energies: &[f64], constraints: &[f64]) -> Result<Option<StopReason>, SolveError> {
         let own = |numbers: &[f64]| numbers.iter().map(|&e| T::from_f64(e)).collect::<Vec<T>>();
         self.run.tell_constrained(&own(energies), &own(constraints), &mut self.watch)
+    }
+
+    /// The memory of the points, which are moved if it is time for it.
+    fn lend(&mut self) -> Option<Lent> {
+        self.run.ask_there();
+        self.lent.clone()
     }
 
     /// A copy of what there is to report.
@@ -43,6 +65,11 @@ impl<T: Number> State<T> {
         watch.finish(&report, self.run.told());
         Summary { watch, report, stop: self.run.stopped() }
     }
+}
+
+/// A run whose points are in this machine's memory.
+fn not_there() -> PyErr {
+    PyRuntimeError::new_err("the points are on no device")
 }
 
 /// A run so far.
@@ -97,21 +124,23 @@ impl Run {
     #[pyo3(signature = (dim, settings, constraints=0))]
     fn new(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, constraints: usize) -> PyResult<Self> {
         let ((config, precision), raised) = (settings::read(settings)?, Raised::of(settings)?);
+        let gpu = device::of(settings)?;
         let either = py.detach(|| match precision {
-            Precision::F32 => State::begin(&config, dim, constraints).map(Either::F32),
-            Precision::F64 => State::begin(&config, dim, constraints).map(Either::F64),
+            Precision::F32 => State::begin(gpu.as_ref(), &config, dim, constraints).map(Either::F32),
+            Precision::F64 => State::begin(gpu.as_ref(), &config, dim, constraints).map(Either::F64),
         });
         raised.check()?;
-        Ok(Self { dim, raised, either: Mutex::new(either.map_err(|e| errors::of_run(&e))?) })
+        Ok(Self { dim, raised, either: Mutex::new(either.map_err(|e| device::of_run(&e))?) })
     }
 
     /// Continues from the bytes of `save`.
     #[staticmethod]
     fn load(py: Python<'_>, dim: usize, settings: &Bound<'_, PyDict>, state: &[u8]) -> PyResult<Self> {
         let ((config, precision), raised) = (settings::read(settings)?, Raised::of(settings)?);
+        let gpu = device::of(settings)?;
         let either = py.detach(|| match precision {
-            Precision::F32 => State::load(&config, dim, state).map(Either::F32),
-            Precision::F64 => State::load(&config, dim, state).map(Either::F64),
+            Precision::F32 => State::load(gpu.as_ref(), &config, dim, state).map(Either::F32),
+            Precision::F64 => State::load(gpu.as_ref(), &config, dim, state).map(Either::F64),
         });
         Ok(Self { dim, raised, either: Mutex::new(either.map_err(|e| errors::of_state(&e))?) })
     }
@@ -128,6 +157,44 @@ impl Run {
             Ok(PyArray1::from_vec(py, values).reshape([count, dim])?.into_any())
         }
         with!(points, values => rows(py, values, self.dim))
+    }
+
+    /// The points of this step where they are, on the device.
+    fn ask_there<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Points>> {
+        let (lent, bits) = py.detach(|| match &mut *self.state() {
+            Either::F32(state) => (state.lend(), on_device::bits::<f32>()),
+            Either::F64(state) => (state.lend(), on_device::bits::<f64>()),
+        });
+        Bound::new(py, Points::new(lent.ok_or_else(not_there)?, bits))
+    }
+
+    /// Takes the energies of these points, on the device or as an array; the reason if the run should end here.
+    fn tell_there(
+        &self,
+        py: Python<'_>,
+        points: &Bound<'_, Points>,
+        energies: &Bound<'_, PyAny>,
+        convert: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<&'static str>> {
+        fn receive<T: Number>(
+            points: &Bound<'_, Points>,
+            energies: &Bound<'_, PyAny>,
+            convert: &Bound<'_, PyAny>,
+            (lent, step): (Option<Lent>, u64),
+        ) -> PyResult<Option<Borrowed>> {
+            on_device::receive::<T>(energies, convert, step, points.as_any(), &lent.ok_or_else(not_there)?)
+        }
+        let lent = py.detach(|| match &mut *self.state() {
+            Either::F32(state) => Either::F32((state.lend(), state.run.step())),
+            Either::F64(state) => Either::F64((state.lend(), state.run.step())),
+        });
+        let kept = match lent {
+            Either::F32(lent) => receive::<f32>(points, energies, convert, lent),
+            Either::F64(lent) => receive::<f64>(points, energies, convert, lent),
+        }?;
+        let told = py.detach(|| with!(&mut *self.state(), state => state.run.tell_there(&mut state.watch)));
+        drop(kept);
+        Ok(told.map_err(|e| errors::of_run(&e))?.map(StopReason::name))
     }
 
     /// How many constraints a point has to meet.

@@ -170,6 +170,8 @@ pub fn read_over(start: CboConfig, settings: &Bound<'_, PyDict>) -> PyResult<(Cb
             "scheme" => config.scheme = text(field, value)?,
             "surface" => config.surface = optional(field, value, |_, v| surface::read(v))?,
             "truncation" => config.truncation = optional(field, value, number)?,
+            // Where, which the caller knows.
+            "device" => (),
             // Several keys make one setting, below.
             "init" | "init_points" | "init_box" | "init_mean" | "init_variance" => (),
             "batch" => config.batch = optional(field, value, size)?,

@@ -86,6 +86,11 @@ impl Watch {
         }
     }
 
+    /// The same for a run on a device, whose positions stay there: the history does not know the spread.
+    pub fn there(self) -> Self {
+        Self { history: self.history.without_spread(), ..self }
+    }
+
     /// Takes over what the end of a run adds: the value of the consensus point, which may be the best, and what was finished of a
     /// step that was not `told` as a whole.
     pub fn finish<T: Number>(&mut self, report: &RunReport<T>, told: bool) {
@@ -171,8 +176,9 @@ impl Watch {
 
 impl<T: Number> Observer<T> for Watch {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
-        let coordinates = step.ensemble().len() * step.ensemble().dim();
-        if step.step().is_multiple_of(*self.spacing.get_or_insert_with(|| spacing(coordinates))) {
+        // Positions on a device are copied by whoever looks at them: once is enough.
+        let coordinates = || step.ensemble().len() * step.ensemble().dim();
+        if step.step().is_multiple_of(*self.spacing.get_or_insert_with(|| spacing(coordinates()))) {
             let _ = self.history.observe(step);
         }
         self.last.take(step);

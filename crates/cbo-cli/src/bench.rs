@@ -5,6 +5,7 @@
 //! interleaved with the step, and the best repetition of each counts: machines are noisy, ratios less so.
 
 mod device;
+mod swarms;
 
 use crate::device::DeviceSpec;
 use crate::error::{CliError, print};
@@ -19,6 +20,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Instant;
+use swarms::Swarms;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,6 +95,9 @@ struct Report {
     alpha: f64,
     unit: String,
     rows: Vec<Row>,
+    /// Many small runs on a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    swarms: Option<Swarms>,
 }
 
 /// Runs the command.
@@ -110,9 +115,9 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         Some("all") => simd::available(),
         Some(name) => vec![set_called(name)?],
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut swarms) = (Vec::new(), None);
     if let DeviceSpec::Cuda(number) = args.device {
-        rows = device::rows(args, number)?;
+        (rows, swarms) = device::measured(args, number)?;
     } else {
         for size in sizes {
             for &set in &sets {
@@ -126,6 +131,7 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
         alpha: ALPHA,
         unit: "ns per coordinate update".into(),
         rows,
+        swarms,
     };
     if args.json {
         let text = serde_json::to_string(&report).map_err(|e| CliError::failed(&e))?;
@@ -380,6 +386,7 @@ fn table(report: &Report) -> String {
             row.run_milliseconds.map_or(String::from("-"), |ms| format!("{ms:.2}")),
         ]);
     }
-    text + "\nset: the instruction set; step: noise, move, energy and weights fused; normals, memory: its floors, the noise alone\n\
-            and one read and write of the positions; ratio: step over the larger floor; ms/1000: a whole run of 1000 steps.\n"
+    text += "\nset: the instruction set; step: noise, move, energy and weights fused; normals, memory: its floors, the noise alone\n\
+            and one read and write of the positions; ratio: step over the larger floor; ms/1000: a whole run of 1000 steps.\n";
+    text + &report.swarms.as_ref().map(Swarms::line).unwrap_or_default()
 }

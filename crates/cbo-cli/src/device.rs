@@ -65,14 +65,39 @@ impl DeviceSpec {
         if task.is_constrained() {
             return refuse("constraints are not there yet; use --device cpu");
         }
-        match Cuda::open(number) {
-            Err(fault) => refuse(&format!("{fault}; use --device cpu")),
-            Ok(gpu) => match gpu.check(&task.plan) {
-                Err(SolveError::Config(error)) => Err(origins.blame(error.field, &error.to_string())),
-                Err(error) => Err(CliError::failed(&error)),
-                Ok(()) => Ok(Ready::Gpu(gpu)),
-            },
+        let gpu = self.gpu(number, origins)?;
+        checked(gpu.check(&task.plan), origins)?;
+        Ok(Ready::Gpu(gpu))
+    }
+
+    /// Opens the GPU for many runs at once, if it is one, or says why that cannot be; `constrained` if one of them is.
+    pub fn open_for_many(self, constrained: bool, origins: &Origins) -> Result<Option<Cuda>, CliError> {
+        let Self::Cuda(number) = self else { return Ok(None) };
+        if constrained {
+            let message = format!("device = {self}: constraints are not there yet; use --device cpu");
+            return Err(origins.blame("device", &message));
         }
+        self.gpu(number, origins).map(Some)
+    }
+
+    fn gpu(self, number: usize, origins: &Origins) -> Result<Cuda, CliError> {
+        let refused = |fault| origins.blame("device", &format!("device = {self}: {fault}; use --device cpu"));
+        Cuda::open(number).map_err(refused)
+    }
+}
+
+impl From<SolveError> for CliError {
+    fn from(error: SolveError) -> Self {
+        crate::minimize::failure(&error)
+    }
+}
+
+/// What a device says of settings, with where they come from.
+pub fn checked(outcome: Result<(), SolveError>, origins: &Origins) -> Result<(), CliError> {
+    match outcome {
+        Err(SolveError::Config(error)) => Err(origins.blame(error.field, &error.to_string())),
+        Err(error) => Err(CliError::failed(&error)),
+        Ok(()) => Ok(()),
     }
 }
 

@@ -6,9 +6,12 @@ mod landscape;
 mod maps;
 mod sensing;
 
+use crate::config_file::Origins;
+use crate::device::DeviceSpec;
 use crate::error::{CliError, print};
 use crate::sheet::{self, Sheet};
 use crate::{files, interrupt, progress, result, values};
+use cbo_cuda::Cuda;
 use cbo_lab::experiments::Session;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -44,6 +47,10 @@ pub struct ExperimentArgs {
     /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", default_value = "0", value_parser = values::size)]
     threads: usize,
+    /// phase, truncation: where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, thousands of runs at once, with the
+    /// same bits
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: DeviceSpec,
     /// One JSON object on stdout, and nothing else there
     #[arg(long)]
     json: bool,
@@ -83,6 +90,11 @@ impl Choice {
 pub fn run(args: &ExperimentArgs) -> Result<(), CliError> {
     interrupt::listen();
     args.cells.check(args.experiment == Choice::Phase)?;
+    if args.device != DeviceSpec::Cpu && !matches!(args.experiment, Choice::Phase | Choice::Truncation) {
+        let remedy = "only the experiments phase and truncation run there; leave it out";
+        return Err(CliError::setting("device", args.device, remedy));
+    }
+    let gpu = args.device.open_for_many(false, &Origins::default())?;
     files::check_folder(&args.out, "a folder of experiments", |_| true)?;
     sheet::check(&args.out, args.experiment.name())?;
     let count = result::threads(args.threads);
@@ -90,13 +102,13 @@ pub fn run(args: &ExperimentArgs) -> Result<(), CliError> {
         .num_threads(count)
         .build()
         .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
-    let sheet = pool.install(|| measured(args))?;
+    let sheet = pool.install(|| measured(args, gpu.as_ref()))?;
     sheet.write(&args.out)?;
     print(&if args.json { sheet.json.clone() } else { sheet.text(&args.out) })
 }
 
 /// Makes all runs of the experiment, with a progress bar.
-fn measured(args: &ExperimentArgs) -> Result<Sheet, CliError> {
+fn measured(args: &ExperimentArgs, gpu: Option<&Cuda>) -> Result<Sheet, CliError> {
     let bar = progress::bar(1000, !args.json && !args.quiet);
     let start = Instant::now();
     let watch = |part: f64| {
@@ -112,8 +124,8 @@ fn measured(args: &ExperimentArgs) -> Result<Sheet, CliError> {
     };
     let session = Session { quick: args.quick, seed: args.seed, watch: &watch };
     let sheet = match args.experiment {
-        Choice::Phase => maps::phase(&session, &args.cells, start),
-        Choice::Truncation => maps::truncation(&session, start),
+        Choice::Phase => maps::phase(&session, &args.cells, gpu, start),
+        Choice::Truncation => maps::truncation(&session, gpu, start),
         Choice::Sensing => sensing::sheet(&session, start),
         Choice::Landscape => landscape::sheet(&session, start),
         Choice::Canyon => canyon::sheet(&session, start),

@@ -86,6 +86,11 @@ impl ProblemSpec {
         self.builder(seed).build_watched(&mut waits::watch(what))
     }
 
+    /// Whether it differs from run to run.
+    fn is_random(&self) -> bool {
+        matches!(self.shift, Some(ShiftSpec::Random)) || matches!(self.rotate, Some(RotateSpec::Random))
+    }
+
     fn builder(&self, seed: u64) -> ProblemBuilder {
         let mut builder = Problem::builder(self.name).dim(self.dim);
         for (name, value) in [("amplitude", self.amplitude), ("condition", self.condition)] {
@@ -174,6 +179,18 @@ impl Setup {
         let plan = config.check(problem.dim).map_err(|e| origins.blame_setting(&e))?;
         let (precision, constraints) = (options.precision.unwrap_or_default(), options.constraints());
         Ok(Self { problem, built, plan, precision, constraints, freeze_at_minimiser })
+    }
+
+    /// The problem of a run with this seed: the same for all, if that makes no difference.
+    pub fn problem_of(&self, seed: u64) -> Result<Arc<Problem>, CliError> {
+        if !self.problem.is_random() {
+            return Ok(self.built.clone());
+        }
+        match self.problem.build_for_run(seed) {
+            Ok(problem) => Ok(Arc::new(problem)),
+            Err(ProblemError::Stopped { .. }) => Err(CliError::Interrupted),
+            Err(e) => Err(CliError::usage(&e)),
+        }
     }
 
     /// The settings of a run on `problem` with this seed.

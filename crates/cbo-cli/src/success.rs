@@ -1,6 +1,7 @@
 //! `cbo success`: how often a minimum is found, over many seeds.
 
 use crate::config_file::Origins;
+use crate::device::{DeviceSpec, checked};
 use crate::error::{CliError, print, told};
 use crate::minimize::target::{keeps_minimum, under};
 use crate::minimize::{eprintln_quietly, failure};
@@ -10,7 +11,9 @@ use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
 use crate::{interrupt, progress, text, waits};
+use cbo::device::Fleet;
 use cbo::{CboConfig, Constrained, Objective, Scalar};
+use cbo_lab::fleet;
 use cbo_lab::success::{Criterion, Judge, Rate, median, outcome};
 use cbo_problems::{Problem, ProblemError};
 use clap::Args;
@@ -46,6 +49,10 @@ pub struct SuccessArgs {
     /// auto has none, and is judged by its best point)
     #[arg(long, value_name = "POINT", default_value = "best", value_parser = values::judge, help_heading = "Success")]
     pub judge: Judge,
+    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, thousands of runs at once: method cbo, with the same bits
+    /// [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
+    pub device: Option<DeviceSpec>,
     /// Reports every run
     #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           hide_possible_values = true, help_heading = "Success")]
@@ -133,8 +140,11 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     }
     let mut options = args.run.clone();
     waits::be_quiet(options.quiet());
-    let note = options.settle_method(None, origins)?;
+    let device = args.device.unwrap_or_default();
+    let note = options.settle_method((device != DeviceSpec::Cpu).then_some("device"), origins)?;
     let setup = Setup::new(&options, origins)?;
+    let gpu = device.open_for_many(is_constrained(&setup), origins)?;
+    gpu.as_ref().map_or(Ok(()), |gpu| checked(gpu.check_one_of_many(&setup.plan), origins))?;
     let judge = if setup.plan.config().method.is_auto() { Judge::Best } else { args.judge };
     if !keeps_minimum(&setup.built, &setup.constraints) {
         let (given, function) = (text::constraints(&setup.constraints), setup.problem.name);
@@ -151,8 +161,8 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
         setup.warning().iter().for_each(|warning| eprintln_quietly(&format!("warning: {warning}")));
     }
     let outcomes = match setup.precision {
-        Precision::F32 => all_runs::<f32>(args, judge, &setup),
-        Precision::F64 => all_runs::<f64>(args, judge, &setup),
+        Precision::F32 => all_runs::<f32>(args, judge, &setup, gpu.as_ref().map(|gpu| gpu as &dyn Fleet<f32>)),
+        Precision::F64 => all_runs::<f64>(args, judge, &setup, gpu.as_ref().map(|gpu| gpu as &dyn Fleet<f64>)),
     }?;
     if outcomes.is_empty() {
         eprintln_quietly("error: ended by Ctrl-C before a run was complete");
@@ -164,8 +174,13 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-/// All runs, spread over the threads; each run has one. Runs that Ctrl-C ended are left out.
-fn all_runs<T: Scalar>(args: &SuccessArgs, judge: Judge, setup: &Setup) -> Result<Vec<Outcome>, CliError>
+/// All runs, spread over the threads, each of which has one, or made at once. Runs that Ctrl-C ended are left out.
+fn all_runs<T: Scalar>(
+    args: &SuccessArgs,
+    judge: Judge,
+    setup: &Setup,
+    fleet: Option<&dyn Fleet<T>>,
+) -> Result<Vec<Outcome>, CliError>
 where
     Problem: Objective<T>,
 {
@@ -176,6 +191,13 @@ where
         .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
     let bar = progress::bar(args.runs as u64, !args.run.json() && !args.run.quiet());
     let criterion = criterion(args, setup);
+    if let Some(fleet) = fleet {
+        let outcomes = pool.install(|| at_once(fleet, args.runs, judge, setup, criterion, bar.as_ref()));
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        return outcomes;
+    }
     let one = |index: usize| {
         if interrupt::requested() {
             return None;
@@ -199,6 +221,34 @@ where
         bar.finish_and_clear();
     }
     outcomes.into_iter().flatten().collect()
+}
+
+/// Runs that are made at once.
+fn at_once<T: Scalar>(
+    fleet: &dyn Fleet<T>,
+    runs: usize,
+    judge: Judge,
+    setup: &Setup,
+    criterion: Criterion,
+    bar: Option<&indicatif::ProgressBar>,
+) -> Result<Vec<Outcome>, CliError>
+where
+    Problem: Objective<T>,
+{
+    let watch = |part: f64| {
+        if let Some(bar) = bar {
+            bar.set_position((part * runs as f64) as u64);
+            bar.set_message(format!("{} of {runs} runs", bar.position()));
+        }
+        !interrupt::requested()
+    };
+    let run = |index: usize| {
+        let seed = setup.plan.config().seed.wrapping_add(index as u64);
+        let problem = setup.problem_of(seed)?;
+        Ok::<_, CliError>((setup.config_for(&problem, seed), problem))
+    };
+    let outcomes = fleet::outcomes(fleet, runs, run, judge, &watch)?;
+    Ok(outcomes.into_iter().map(|found| Outcome::of(found, criterion, false)).collect())
 }
 
 /// What a success is.
@@ -226,21 +276,29 @@ where
         Ok(found) => found?,
         Err(error) => return Some(Err(failure(&error))),
     };
-    Some(Ok(Outcome {
-        seed,
-        // A minimiser that a random shift moves may no longer meet the constraint.
-        success: found.meets(criterion) && keeps_minimum(&problem, &setup.constraints),
-        distance: Number(found.distance),
-        value: Number(found.value),
-        violation: is_constrained(setup).then_some(Number(found.violation)),
-        evaluations: found.evaluations,
-        steps: found.steps,
-        stop: found.end.as_ref().map_or("error", |stop| stop.name()),
-        error: found.end.err().map(|error| match failure(&error) {
-            CliError::Failed(message) => message,
-            _ => told(&error),
-        }),
-    }))
+    // A minimiser that a random shift moves may no longer meet the constraint.
+    let keeps = keeps_minimum(&problem, &setup.constraints);
+    let outcome = Outcome::of(found, criterion, is_constrained(setup));
+    Some(Ok(Outcome { success: outcome.success && keeps, ..outcome }))
+}
+
+impl Outcome {
+    fn of(found: cbo_lab::success::Outcome, criterion: Criterion, constrained: bool) -> Self {
+        Self {
+            seed: found.seed,
+            success: found.meets(criterion),
+            distance: Number(found.distance),
+            value: Number(found.value),
+            violation: constrained.then_some(Number(found.violation)),
+            evaluations: found.evaluations,
+            steps: found.steps,
+            stop: found.end.as_ref().map_or("error", |stop| stop.name()),
+            error: found.end.err().map(|error| match failure(&error) {
+                CliError::Failed(message) => message,
+                _ => told(&error),
+            }),
+        }
+    }
 }
 
 /// A problem in words: shifts and rotations that differ from run to run have no number to show.

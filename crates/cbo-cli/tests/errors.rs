@@ -40,6 +40,13 @@ const CASES: &[(&str, &[&str])] = &[
     ("minimize sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
     ("minimize g06 --device cuda", &["device = cuda:0", "constraints"]),
     ("bench --device cuda:999", &["device = cuda:999"]),
+    ("success sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
+    ("success g06 --device cuda", &["device = cuda:0", "constraints", "--device cpu"]),
+    ("compare sphere --dim 2 --methods cbo --device cuda:999", &["device = cuda:999", "--device cpu"]),
+    ("compare sphere --dim 2 --methods pso,de --device cuda", &["device = cuda:0", "none of the methods"]),
+    ("experiment phase --quick --out experiments --device cuda:999", &["device = cuda:999", "--device cpu"]),
+    ("experiment truncation --quick --out experiments --device cuda:999", &["device = cuda:999", "--device cpu"]),
+    ("experiment canyon --quick --out experiments --device cuda", &["device = cuda:0", "phase and truncation"]),
     (
         "minimize sphere --dim 2 --steps 10 --time 10 --dt 0.1",
         &["steps = 10", "contradicts time = 10", "one of the two"],

@@ -1,5 +1,6 @@
 //! The particles of a run on a device: one launch for each step, and nothing is copied but the sums and what somebody looks at.
 
+use crate::lent::Lent;
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of};
 use crate::source::Shape;
 use cbo::device::{Backend, Move, Reader, Weighing, Writer, on_processor};
@@ -25,8 +26,8 @@ pub(crate) struct OnDevice<T> {
     program: Arc<dyn Program>,
     particles: usize,
     /// Where the shape says.
-    positions: Memory,
-    energies: Memory,
+    positions: Arc<Memory>,
+    energies: Arc<Memory>,
     /// The sums of blocks, then merged ones, level by level; and how many of those that are merged have come.
     partials: Memory,
     arrived: Memory,
@@ -110,8 +111,8 @@ impl<T: Scalar> OnDevice<T> {
                 shape,
                 program,
                 particles,
-                positions: Memory::of(machine, &laid_out(shape, start.ensemble().rows()))?,
-                energies: memory(particles * size_of::<T>())?,
+                positions: Arc::new(Memory::of(machine, &laid_out(shape, start.ensemble().rows()))?),
+                energies: Arc::new(memory(particles * size_of::<T>())?),
                 partials: memory(sums * shape.stride() * 8)?,
                 arrived: memory(merged * 4)?,
                 low: Memory::of(machine, &side(|b| b.0))?,
@@ -128,6 +129,11 @@ impl<T: Scalar> OnDevice<T> {
             })
         };
         make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
+    }
+
+    /// The memory of positions and energies, for a caller who evaluates.
+    pub fn lend(&self) -> Lent {
+        Lent::new(&self.positions, &self.energies, self.particles, self.shape.dim)
     }
 
     /// Seconds that a kernel takes, the best of some repetitions of many launches.
@@ -187,8 +193,8 @@ impl<T: Scalar> OnDevice<T> {
         let longest = config.truncation().unwrap_or(f64::INFINITY);
         let head = Head {
             memory: [
-                &self.positions,
-                &self.energies,
+                &*self.positions,
+                &*self.energies,
                 &self.partials,
                 &self.result,
                 &self.low,
@@ -341,6 +347,11 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
             self.note(fault);
             Some(f64::NAN)
         })
+    }
+
+    fn weigh_there(&mut self, weighing: Weighing) -> Result<f64, EvalError> {
+        self.seen.energies.take();
+        self.weigh(weighing).map_err(lost)
     }
 
     fn ask(

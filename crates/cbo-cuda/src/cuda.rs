@@ -178,6 +178,29 @@ impl Machine for Gpu {
         self.wait()
     }
 
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault> {
+        self.here()?;
+        // SAFETY: the caller answers for both ends.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }.map_err(said)
+    }
+
+    fn place(&self) -> (i32, i32) {
+        // kDLCUDA
+        (2, self.context.ordinal() as i32)
+    }
+
+    fn stream(&self) -> Option<u64> {
+        Some(self.stream.cu_stream() as u64)
+    }
+
+    unsafe fn precede(&self, stream: u64) -> Result<(), Fault> {
+        let event = self.stream.record_event(None).map_err(said)?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the caller answers for the stream; 1 and 2 are the driver's own names for the default one and that of the thread. The
+        // driver keeps the event as long as somebody waits for it.
+        unsafe { result::stream::wait_event(stream as sys::CUstream, event.cu_event(), flags) }.map_err(said)
+    }
+
     fn wait_for(&self, from: u64, mark: u32, words: &mut [u32]) -> Result<(), Fault> {
         let mut looks = 0u64;
         for (at, word) in words.iter_mut().enumerate() {

@@ -106,3 +106,25 @@ fn expression(operation: Operation, operands: &[String]) -> String {
         other => format!("unknown_{other:?}({})", operands.join(", ")),
     }
 }
+
+/// [`function`] of a particle of one of many runs, whose constants may be its `own`: `varies` is asked of one constant after the other for
+/// its place there.
+pub(crate) fn function_of_run(name: &str, trace: &Trace, mut varies: impl FnMut() -> Option<usize>) -> String {
+    let mut written = |given: &Operand| match given {
+        Operand::Constant(_) => varies().map_or_else(|| operand(given), |place| format!("own[{place}]")),
+        _ => operand(given),
+    };
+    let mut text = format!("template <class P> FN T {name}(const P& p, const T* own) {{\n");
+    for (place, line) in trace.lines.iter().enumerate() {
+        let operands: Vec<String> = line.operands[..line.operation.arity()].iter().map(&mut written).collect();
+        let _ = writeln!(text, "    const T n{place} = {};", expression(line.operation, &operands));
+    }
+    let _ = writeln!(text, "    return {};\n}}", written(&trace.value));
+    text
+}
+
+/// The operands of a trace, in the order in which they are written.
+pub(crate) fn operands(trace: &Trace) -> impl Iterator<Item = &Operand> {
+    let of_lines = trace.lines.iter().flat_map(|line| &line.operands[..line.operation.arity()]);
+    of_lines.chain(std::iter::once(&trace.value))
+}

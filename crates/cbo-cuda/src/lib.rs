@@ -19,18 +19,23 @@ mod backend;
 mod cache;
 mod cuda;
 mod emit;
+mod lent;
 #[doc(hidden)]
 pub mod machine;
 #[cfg(feature = "networks")]
 pub mod network;
 mod source;
+mod swarms;
 
+pub use lent::Lent;
 pub use machine::Fault;
 
 use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
-use cbo::{ConfigError, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError};
-use machine::{Kernel, Machine};
+use cbo::{
+    ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
+};
+use machine::{Entry, Kernel, Machine, Program};
 use source::Shape;
 use std::sync::Arc;
 
@@ -139,6 +144,26 @@ impl Cuda {
     /// The particles of a run at time 0, on the device.
     fn run_of<T: Scalar>(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<OnDevice<T>, SolveError> {
         self.check(plan)?;
+        self.run_with(plan, &self.energy_of(objective)?, self.grouped)
+    }
+
+    /// The same with this energy, compiled into the kernels, and positions in groups or in columns.
+    fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace, grouped: bool) -> Result<OnDevice<T>, SolveError> {
+        let shape = Shape::of::<T>(plan.dim(), grouped);
+        self.check_memory::<T>(plan.config().particles, shape)?;
+        let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
+        OnDevice::begin(plan, shape, &self.machine, program)
+    }
+}
+
+impl Cuda {
+    /// Kernels of a text.
+    fn compiled(&self, text: &str, kernels: &[Entry]) -> Result<Arc<dyn Program>, SolveError> {
+        self.machine.compile(text, kernels).map_err(|fault| refuse("device", self.name.clone(), fault.0))
+    }
+
+    /// The formula of an objective, which the kernels are made for.
+    fn energy_of<T: Scalar>(&self, objective: &dyn Objective<T>) -> Result<EnergyTrace, SolveError> {
         let constraints = objective.constraints();
         if constraints > 0 {
             return Err(refuse("device", self.name.clone(), "does not know constraints yet; use device cpu"));
@@ -154,14 +179,7 @@ impl Cuda {
             );
             return Err(refuse("device", self.name.clone(), remedy));
         }
-        let shape = Shape::of::<T>(plan.dim(), self.grouped);
-        self.check_memory::<T>(plan.config().particles, shape)?;
-        let text = source::text::<T>(plan, shape, &energy);
-        let program = self
-            .machine
-            .compile(&text, &Kernel::entries())
-            .map_err(|fault| refuse("device", self.name.clone(), fault.0))?;
-        OnDevice::begin(plan, shape, &self.machine, program)
+        Ok(energy)
     }
 }
 

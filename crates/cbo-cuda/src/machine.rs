@@ -80,6 +80,30 @@ pub trait Machine: Send + Sync + fmt::Debug {
     fn upload(&self, to: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Copies bytes from the device, after what was launched before.
     fn download(&self, from: u64, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// Copies bytes within the device, after what was launched before; the copy may still be under way when this returns.
+    ///
+    /// # Safety
+    /// Both ends are in the device's memory, and stay there until the copy is over.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), Fault> {
+        let mut between = vec![0; bytes];
+        self.download(from, &mut between)?;
+        self.upload(to, &between)
+    }
+    /// Kind and number of the device whose memory it is, as DLPack counts them: the processor unless said otherwise.
+    fn place(&self) -> (i32, i32) {
+        (1, 0)
+    }
+    /// The stream of all launches; none where a launch is over when it returns.
+    fn stream(&self) -> Option<u64> {
+        None
+    }
+    /// Lets another stream wait for what was launched before.
+    ///
+    /// # Safety
+    /// It is a stream of this device.
+    unsafe fn precede(&self, _stream: u64) -> Result<(), Fault> {
+        Ok(())
+    }
     /// Waits until the device has written all these words to shared memory, each the lower half of a number whose upper half is `mark`.
     fn wait_for(&self, from: u64, mark: u32, words: &mut [u32]) -> Result<(), Fault>;
     /// Waits until all that was launched is done.
@@ -127,12 +151,35 @@ impl Memory {
         self.machine.put(self.address + first as u64, bytes);
     }
 
+    /// The same with whole numbers.
+    pub fn of_words(machine: &Arc<dyn Machine>, words: &[u64]) -> Result<Self, Fault> {
+        let memory = Self::new(machine, size_of_val(words), Kind::Device)?;
+        memory.upload_words(words)?;
+        Ok(memory)
+    }
+
     pub fn address(&self) -> u64 {
         self.address
     }
 
+    pub fn machine(&self) -> &Arc<dyn Machine> {
+        &self.machine
+    }
+
     pub fn upload<T: Scalar>(&self, numbers: &[T]) -> Result<(), Fault> {
         self.machine.upload(self.address, bytes_of(numbers))
+    }
+
+    pub fn upload_words(&self, words: &[u64]) -> Result<(), Fault> {
+        self.machine.upload(self.address, &bytes_of_words(words))
+    }
+
+    /// The first `count` words.
+    pub fn words(&self, count: usize) -> Result<Vec<u64>, Fault> {
+        let mut bytes = vec![0; 8 * count];
+        self.machine.download(self.address, &mut bytes)?;
+        let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+        Ok(bytes.as_chunks().0.iter().map(word).collect())
     }
 
     pub fn download<T: Scalar>(&self, numbers: &mut [T]) -> Result<(), Fault> {
@@ -165,6 +212,11 @@ fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
 
 /// The bytes of some whole numbers.
 #[cfg(feature = "networks")]
-pub(crate) fn bytes_of_words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes_of_short_words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// The same of longer ones.
+pub(crate) fn bytes_of_words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

@@ -21,12 +21,12 @@ use crate::machine::{Kind, Machine, Memory, Program};
 use crate::{Cuda, Fault, refuse};
 use cbo::device::{Backend, Device, resume_on, solve_on};
 use cbo::{
-    BoundHandling, CboConfig, EvalError, Grouping, Method, Objective, Observer, Plan, Rows, RunReport, Settings, SolveError,
-    StateError, StepContext, Update,
+    BoundHandling, CboConfig, EvalError, Grouping, Method, Objective, Observer, Plan, Rows, RunReport, Settings,
+    SolveError, StateError, StepContext, Update,
 };
 use cbo_problems::mnist::Labelled;
-use cbo_problems::nn::fast::Evaluator;
 use cbo_problems::nn::CrossEntropy;
+use cbo_problems::nn::fast::Evaluator;
 use forward::{Forward, Images};
 use run::Training;
 use std::sync::Arc;
@@ -81,8 +81,7 @@ impl Cuda {
         let program = self.program(evaluator, &blocks, config).map_err(failed)?;
         let make = || {
             let data = Arc::new(Images::new(&self.machine, data)?);
-            let forward =
-                Forward::new(&self.machine, program, blocks, data, images.len(), config.particles)?;
+            let forward = Forward::new(&self.machine, program, blocks, data, images.len(), config.particles)?;
             forward.take(images)?;
             self.machine.wait()?;
             Ok(Sample { machine: self.machine.clone(), forward, parameters: evaluator.network().parameters() })
@@ -91,12 +90,7 @@ impl Cuda {
     }
 
     /// The kernels of a training.
-    fn program(
-        &self,
-        evaluator: &Evaluator,
-        blocks: &[Sizes],
-        config: &CboConfig,
-    ) -> Result<Arc<dyn Program>, Fault> {
+    fn program(&self, evaluator: &Evaluator, blocks: &[Sizes], config: &CboConfig) -> Result<Arc<dyn Program>, Fault> {
         let text = text::text(evaluator.network(), blocks, config);
         self.machine.compile(&text, &text::entries(blocks.len(), config))
     }

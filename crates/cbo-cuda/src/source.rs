@@ -21,6 +21,9 @@ const LIVE: usize = 32;
 /// Up to this many bytes of coordinates a thread holds in registers.
 const HELD: usize = 256;
 
+/// Bytes of shared memory that one of many runs may take; larger ones are in the memory of the device.
+pub(crate) const NEAR: usize = 96 << 10;
+
 /// Bytes of a centre that travel with a launch.
 const CENTRE: usize = 2048;
 
@@ -30,7 +33,9 @@ const FIELDS: usize = 8;
 const WORDS: &str = include_str!("../kernels/words.cuh");
 const NUMBERS: &str = include_str!("../kernels/numbers.cuh");
 const NOISE: &str = include_str!("../kernels/noise.cuh");
+const PARTICLE: &str = include_str!("../kernels/particle.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
+const SWARMS: &str = include_str!("../kernels/swarms.cuh");
 
 /// How a run is cut into blocks of threads: each has the particles of a block of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -91,14 +96,36 @@ impl Shape {
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = switches::<T>(plan.config(), shape, energy);
+    text += &switches_of_step::<T>(shape, energy);
     text += &arithmetic();
     text += &function("energy", shape.dim, &energy.operations);
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", shape.dim, &vanishing.when);
         text += &function("energy_vanishing", shape.dim, &vanishing.then);
     }
-    text += STEP;
-    text
+    text + PARTICLE + STEP
+}
+
+/// The text for many runs at once that have these switches and this formula, with `energy`, and all that belongs to it, in `functions`;
+/// in shared memory or not.
+pub(crate) fn text_of_swarms<T: Scalar>(
+    config: &CboConfig,
+    energy: &EnergyTrace,
+    functions: &str,
+    (dim, near): (usize, bool),
+) -> String {
+    let shape = Shape { centre: dim, ..Shape::of::<T>(dim, false) };
+    let mut text = switches::<T>(config, shape, energy);
+    // Blocks that share a multiprocessor.
+    let together = if is_short::<T>(dim) { 4 } else { 2 };
+    for (name, value) in [
+        ("NEAR", usize::from(near).to_string()),
+        ("NEAR_BYTES", NEAR.to_string()),
+        ("SWARM_BOUNDS", format!("{THREADS}, {together}")),
+    ] {
+        let _ = writeln!(text, "#define {name} {value}");
+    }
+    text + &arithmetic() + functions + PARTICLE + SWARMS
 }
 
 /// The words of the kernels, the engine's functions and its noise.
@@ -107,51 +134,77 @@ pub(crate) fn arithmetic() -> String {
     [WORDS, &tables, &polynomials(), NUMBERS, NOISE].concat()
 }
 
+/// What all kernels of particles are told.
 fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let (lanes, bytes) = (if size_of::<T>() == 8 { 8 } else { 16 }, shape.dim * size_of::<T>());
     let wide = shape.dim.is_multiple_of(lanes) || shape.dim > 3 * lanes;
-    let lazy = live(shape.dim, &energy.operations) <= LIVE;
-    // Normals drawn in many places are too long for the cache of instructions.
-    let called = lazy && shape.dim > 64;
-    let bounded = match (&config.bounds, config.bound_handling) {
-        (None, _) | (_, BoundHandling::None) => 0,
-        (_, BoundHandling::Clip) => 2,
-        _ => 1,
-    };
     let vanishing = energy.vanishing.as_ref().map_or(0, |v| v.rows.unwrap_or(shape.rows));
     let mut text = format!("typedef {} T;\n", if size_of::<T>() == 8 { "double" } else { "float" });
     for (name, value) in [
         ("DIM", shape.dim),
         ("ROWS", shape.rows),
-        ("THREADS", shape.threads),
         ("CENTRE", shape.centre),
-        ("CHUNK", CHUNK),
         ("GROUPED", usize::from(shape.grouped)),
         ("HELD", usize::from(bytes <= HELD)),
-        ("LAZY", usize::from(lazy)),
-        ("AHEAD", if called { 3 } else { 2 }),
-        ("CALLED", usize::from(called)),
-        ("KICKED", usize::from(config.kick.is_some())),
         ("WIDE", usize::from(wide)),
-        ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
-        ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
-        ("TRUNCATED", usize::from(config.truncation().is_some())),
-        ("BOUNDED", bounded),
         ("VANISHING", vanishing),
-    ] {
+    ]
+    .into_iter()
+    .chain(dynamics(config))
+    {
         // Writing to a string does not fail.
         let _ = writeln!(text, "#define {name} {value}");
     }
+    let _ = writeln!(text, "#define TINY {:?}", T::TINY.to_f64());
+    text
+}
+
+/// What a step is told besides.
+fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace) -> String {
+    let lazy = live(shape.dim, &energy.operations) <= LIVE;
+    // Normals drawn in many places are too long for the cache of instructions.
+    let called = lazy && shape.dim > 64;
     // Threads that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
     let usual = match (lazy, size_of::<T>()) {
         (true, 8) => 640,
         (true, _) => 1024,
-        _ if bytes <= 64 || bytes > HELD => 1024,
+        _ if is_short::<T>(shape.dim) => 1024,
         _ => 512,
     };
+    let mut text = String::new();
+    for (name, value) in [
+        ("THREADS", shape.threads),
+        ("CHUNK", CHUNK),
+        ("LAZY", usize::from(lazy)),
+        ("AHEAD", if called { 3 } else { 2 }),
+        ("CALLED", usize::from(called)),
+    ] {
+        let _ = writeln!(text, "#define {name} {value}");
+    }
     let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {}", usual / shape.threads);
-    let _ = writeln!(text, "#define TINY {:?}", T::TINY.to_f64());
     text
+}
+
+/// Whether many threads can share a multiprocessor, where each has a whole row: it is short, or not in registers.
+fn is_short<T>(dim: usize) -> bool {
+    let bytes = dim * size_of::<T>();
+    bytes <= 64 || bytes > HELD
+}
+
+/// The switches of the dynamics.
+pub(crate) fn dynamics(config: &CboConfig) -> [(&'static str, usize); 5] {
+    let bounded = match (&config.bounds, config.bound_handling) {
+        (None, _) | (_, BoundHandling::None) => 0,
+        (_, BoundHandling::Clip) => 2,
+        _ => 1,
+    };
+    [
+        ("ISOTROPIC", usize::from(config.diffusion == Diffusion::Isotropic)),
+        ("DRIFT_FIRST", usize::from(config.scheme == Scheme::DriftFirst)),
+        ("TRUNCATED", usize::from(config.truncation().is_some())),
+        ("BOUNDED", bounded),
+        ("KICKED", usize::from(config.kick.is_some())),
+    ]
 }
 
 /// The limits of a precision.

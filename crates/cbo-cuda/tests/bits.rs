@@ -40,7 +40,7 @@ fn both(what: &str, config: &CboConfig, problem: &Problem) {
     compare::<f32>(what, config, problem);
 }
 
-fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
+pub fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
     CboConfig {
         particles,
         steps: Some(steps),
@@ -53,7 +53,7 @@ fn config(problem: &Problem, particles: usize, steps: u64) -> CboConfig {
     }
 }
 
-fn built(builder: ProblemBuilder, dim: usize) -> Problem {
+pub fn built(builder: ProblemBuilder, dim: usize) -> Problem {
     builder.dim(dim).build().expect("a problem")
 }
 

@@ -2,5 +2,7 @@
 
 mod bits;
 mod host;
+mod lent;
 mod nvrtc;
+mod swarms;
 mod training;

@@ -1,5 +1,6 @@
 //! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
 
+use cbo::device::{Errand, Fleet};
 use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
 use cbo_cuda::machine::{Entry, Fault, Kind, Machine, Program};
@@ -68,9 +69,13 @@ fn compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
 where
     Problem: cbo::Objective<T>,
 {
-    let error = Cuda::on(Arc::new(Compiler)).solve::<T>(config, problem, &mut ()).expect_err("no run");
-    let said = error.to_string();
-    assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
+    let cuda = Cuda::on(Arc::new(Compiler));
+    let error = cuda.solve::<T>(config, problem, &mut ()).expect_err("no run");
+    let errand = Errand::<T> { plan: config.check(problem.dim()).expect("a plan"), objective: problem };
+    let many = cuda.solve_many(&[errand], false, &|_| true).expect_err("no runs");
+    for said in [error.to_string(), many.to_string()] {
+        assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
+    }
 }
 
 #[test]

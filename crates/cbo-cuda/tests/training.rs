@@ -89,7 +89,8 @@ fn every_setting() {
         return;
     }
     let data = data();
-    let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 30, Order::Shuffled { seed: 8 }).expect("a size");
+    let objective =
+        CrossEntropy::new(&Network::lenet1(), &data.train, 30, Order::Shuffled { seed: 8 }).expect("a size");
     let base = paper();
     let settings = [
         ("all particles", CboConfig { batch: None, ..base.clone() }),
@@ -114,7 +115,8 @@ fn a_training_goes_on_where_the_other_stopped() {
         return;
     }
     let data = data();
-    let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 20, Order::Shuffled { seed: 8 }).expect("a size");
+    let objective =
+        CrossEntropy::new(&Network::lenet1(), &data.train, 20, Order::Shuffled { seed: 8 }).expect("a size");
     for config in [
         CboConfig { steps: Some(9), ..paper() },
         CboConfig { steps: Some(9), ..hopping(HoppingWeights::Ranks, true, HoppingStart::Point) },

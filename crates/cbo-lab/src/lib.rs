@@ -39,6 +39,7 @@ pub mod certificate;
 pub mod compare;
 pub mod experiments;
 pub mod figures;
+pub mod fleet;
 pub mod frozen;
 pub mod meanfield;
 pub mod setting;

@@ -1,6 +1,7 @@
 //! How often runs find a minimum: the outcome of one run, and the statistics of many.
 
-use cbo::{CboConfig, Objective, Scalar, SolveError, StepReport, StopReason, solve};
+use cbo::device::Ended;
+use cbo::{CboConfig, Evaluated, Objective, Scalar, SolveError, StepReport, StopReason, solve};
 use cbo_problems::Problem;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -105,6 +106,53 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Of one of many runs that were made at once by the engine's method `cbo`, without constraints.
+    pub(crate) fn of<T: Scalar>(
+        config: &CboConfig,
+        problem: &Problem,
+        end: Result<Ended<T>, SolveError>,
+        judge: Judge,
+    ) -> Self {
+        match end {
+            Ok(Ended { best, consensus, stop, steps, evaluations, .. }) => {
+                let judged = if judge == Judge::Consensus { consensus } else { best };
+                Self::at(config, problem, &judged, (evaluations, steps), stop)
+            }
+            Err(error) => Self::nowhere(config, error),
+        }
+    }
+
+    /// Of a run that is judged by a point.
+    fn at<T: Scalar>(
+        config: &CboConfig,
+        problem: &Problem,
+        judged: &Evaluated<T>,
+        (evaluations, steps): (u64, u64),
+        stop: StopReason,
+    ) -> Self {
+        let x: Vec<f64> = judged.x.iter().map(|v| v.to_f64()).collect();
+        Self {
+            seed: config.seed,
+            value: judged.value,
+            distance: problem.distance_to_minimiser(&x),
+            gap: judged.value - problem.minimum(),
+            violation: judged.violation,
+            evaluations,
+            steps,
+            end: Ok(stop),
+        }
+    }
+
+    /// Of a run that could not continue.
+    fn nowhere(config: &CboConfig, error: SolveError) -> Self {
+        let nothing = f64::INFINITY;
+        let (value, distance, gap, violation) = (nothing, nothing, nothing, nothing);
+        let (seed, evaluations, steps) = (config.seed, 0, 0);
+        Self { seed, value, distance, gap, violation, evaluations, steps, end: Err(error) }
+    }
+}
+
 /// The outcome of a run of `config` on `objective`, which is `problem`, perhaps wrapped in something, judged by one of its points. `None`
 /// if `interrupted` ended it. A run that could not continue is an outcome; a setting with which none can begin is an error.
 ///
@@ -135,26 +183,12 @@ pub fn outcome<T: Scalar>(
                 Judge::Consensus if !config.method.is_auto() => report.consensus(),
                 _ => report.best(),
             };
-            let x: Vec<f64> = judged.x.iter().map(|v| v.to_f64()).collect();
-            Ok(Some(Outcome {
-                seed: config.seed,
-                value: judged.value,
-                distance: problem.distance_to_minimiser(&x),
-                gap: judged.value - problem.minimum(),
-                violation: judged.violation,
-                evaluations: report.evaluations(),
-                steps: report.steps(),
-                end: Ok(report.stop()),
-            }))
+            let spent = (report.evaluations(), report.steps());
+            Ok(Some(Outcome::at(config, problem, judged, spent, report.stop())))
         }
         Err(error @ (SolveError::Config(_) | SolveError::Memory { .. } | SolveError::Threads { .. })) => Err(error),
         Err(_) if interrupted() => Ok(None),
-        Err(error) => {
-            let nothing = f64::INFINITY;
-            let (value, distance, gap, violation) = (nothing, nothing, nothing, nothing);
-            let (seed, evaluations, steps) = (config.seed, 0, 0);
-            Ok(Some(Outcome { seed, value, distance, gap, violation, evaluations, steps, end: Err(error) }))
-        }
+        Err(error) => Ok(Some(Outcome::nowhere(config, error))),
     }
 }
 

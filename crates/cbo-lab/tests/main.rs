@@ -5,6 +5,7 @@ mod certificate;
 mod compare;
 mod experiments;
 mod figures;
+mod fleet;
 mod instruction_sets;
 mod meanfield;
 mod stability;

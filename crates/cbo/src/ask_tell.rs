@@ -3,6 +3,7 @@
 use crate::answers::{Answers, Known, Limits};
 use crate::config::{Plan, Settings};
 use crate::constraint::{defined, violation};
+use crate::device::Device;
 use crate::minimisers;
 use crate::objective::Rows;
 use crate::observer::Observer;
@@ -59,8 +60,18 @@ impl<T: Scalar> AskTell<T> {
     /// # Ok::<(), cbo::SolveError>(())
     /// ```
     pub fn with_constraints(settings: impl Settings, dim: usize, constraints: usize) -> Result<Self, SolveError> {
-        let plan = settings.plan(dim)?;
-        let mut run = T::begin(&plan, constraints)?;
+        Self::begin(&settings.plan(dim)?, constraints, None)
+    }
+
+    /// A run on a device, for `cbo-cuda`: [`ask_there`](Self::ask_there) and [`tell_there`](Self::tell_there) leave points and energies
+    /// where they are.
+    #[doc(hidden)]
+    pub fn on(device: &dyn Device<T>, settings: impl Settings, dim: usize) -> Result<Self, SolveError> {
+        Self::begin(&settings.plan(dim)?, 0, Some(device))
+    }
+
+    fn begin(plan: &Plan, constraints: usize, device: Option<&dyn Device<T>>) -> Result<Self, SolveError> {
+        let mut run = T::begin(plan, constraints, device)?;
         run.settle();
         Ok(Self { run, asked: false, told: false, stopped: None })
     }
@@ -71,16 +82,27 @@ impl<T: Scalar> AskTell<T> {
     /// A run that came to a [stop](Self::stopped) may be asked for more. Only the method [`auto`](crate::Method::Auto) gives no points
     /// when it has converged or spent its evaluations, which it never exceeds.
     pub fn ask(&mut self) -> Rows<'_, T> {
+        if self.go_on() { self.run.points() } else { Rows::new(&[], self.run.plan().dim()) }
+    }
+
+    /// [`ask`](Self::ask) where the points are on a device and stay there: how many they are.
+    #[doc(hidden)]
+    pub fn ask_there(&mut self) -> usize {
+        if self.go_on() { self.run.point_count() } else { 0 }
+    }
+
+    /// Makes the next move, if it is time for it. Says whether there are points.
+    fn go_on(&mut self) -> bool {
         self.asked = true;
         if self.told && self.run.is_over() {
-            return Rows::new(&[], self.run.plan().dim());
+            return false;
         }
         if self.told {
             self.run.decide();
             self.run.settle();
             (self.told, self.stopped) = (false, None);
         }
-        self.run.points()
+        true
     }
 
     /// Takes the energies of the points asked for, in their order; the observer is told of the step. Returns the reason if the
@@ -118,9 +140,21 @@ impl<T: Scalar> AskTell<T> {
             let energies: Vec<T> = pairs.map(|(energy, constraints)| defined(*energy, constraints)).collect();
             self.run.take(&energies, constraints)
         };
-        if !last {
-            return Ok(None);
-        }
+        if last { self.conclude(observer) } else { Ok(None) }
+    }
+
+    /// [`tell`](Self::tell) where the caller has written the energies to the memory of the device.
+    ///
+    /// # Panics
+    /// If the points were not asked for since the last call.
+    #[doc(hidden)]
+    pub fn tell_there(&mut self, observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
+        assert!(std::mem::take(&mut self.asked), "tell without ask");
+        if self.run.take_there()? { self.conclude(observer) } else { Ok(None) }
+    }
+
+    /// The end of a step, all energies of which are there.
+    fn conclude(&mut self, observer: &mut impl Observer<T>) -> Result<Option<StopReason>, SolveError> {
         self.run.agree()?;
         self.told = true;
         self.stopped = tell(&*self.run, observer);
@@ -261,8 +295,22 @@ impl<T: Scalar> AskTell<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load(settings: impl Settings, dim: usize, bytes: &[u8]) -> Result<Self, StateError> {
-        let plan = settings.plan(dim).map_err(SolveError::from)?;
-        let (run, told) = T::load(&plan, bytes)?;
+        Self::load_from(&settings.plan(dim).map_err(SolveError::from)?, None, bytes)
+    }
+
+    /// The same on a device.
+    #[doc(hidden)]
+    pub fn load_on(
+        device: &dyn Device<T>,
+        settings: impl Settings,
+        dim: usize,
+        bytes: &[u8],
+    ) -> Result<Self, StateError> {
+        Self::load_from(&settings.plan(dim).map_err(SolveError::from)?, Some(device), bytes)
+    }
+
+    fn load_from(plan: &Plan, device: Option<&dyn Device<T>>, bytes: &[u8]) -> Result<Self, StateError> {
+        let (run, told) = T::load(plan, device, bytes)?;
         let stopped = if told { tell(&*run, &mut ()) } else { None };
         Ok(Self { run, asked: false, told, stopped })
     }

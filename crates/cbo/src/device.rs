@@ -1,6 +1,6 @@
 //! The seam for devices: what a backend in another crate is made of, and how a run is put on it.
 //!
-//! Not for users, and free to change: `cbo-cuda` is its one user.
+//! Not for users, and free to change: `cbo-cuda` makes what is described here, and `cbo-lab` uses its [`Fleet`].
 
 pub use crate::backend::{Backend, block_rows};
 pub use crate::batch::Batches;
@@ -8,19 +8,26 @@ pub use crate::method::Move;
 pub use crate::schedule::Weighing;
 pub use crate::state::{Reader, Writer};
 
-use crate::config::Settings;
+use crate::config::{Plan, Settings};
 use crate::consensus::{Partial, alpha_for_sample_size, weights_of};
-use crate::objective::{Grouping, Objective};
+use crate::method::Decision;
+use crate::objective::{Grouping, Objective, Rows};
 use crate::observer::Observer;
 use crate::ranking::Ranking;
-use crate::report::{RunReport, SolveError};
+use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::simd::Scalar;
 use crate::state::StateError;
 
 /// Where runs can be held besides in this machine's memory.
 pub trait Device<T>: Sync {
     /// The particles of a run at time 0, to be moved and evaluated there; or why that cannot be.
-    fn begin(&self, plan: &crate::Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError>;
+    fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError>;
+
+    /// The same for a caller who evaluates, by ask and tell; none can unless said otherwise.
+    fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
+        let (value, remedy) = (plan.config().method.to_string(), "ask and tell is not on this device".into());
+        Err(crate::ConfigError { field: "method", value, remedy }.into())
+    }
 }
 
 /// Where a run is held.
@@ -29,11 +36,18 @@ pub(crate) enum Place<'a, T> {
     Processor,
     /// By a device, which compiles the objective.
     Device(&'a dyn Device<T>, &'a dyn Objective<T>),
+    /// By a device, for a caller who evaluates.
+    Told(&'a dyn Device<T>),
 }
 
 impl<'a, T: Scalar> Place<'a, T> {
     pub fn of(device: Option<&'a dyn Device<T>>, objective: &'a dyn Objective<T>) -> Self {
         device.map_or(Self::Processor, |device| Self::Device(device, objective))
+    }
+
+    /// For a caller who evaluates.
+    pub fn told(device: Option<&'a dyn Device<T>>) -> Self {
+        device.map_or(Self::Processor, Self::Told)
     }
 }
 
@@ -59,7 +73,7 @@ pub fn resume_on<T: Scalar>(
 }
 
 /// The particles of a run at time 0 in this machine's memory: where a device has them from.
-pub fn on_processor<T: Scalar>(plan: &crate::Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
+pub fn on_processor<T: Scalar>(plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
     T::on_cpu(plan, Grouping::Blocks)
 }
 
@@ -114,4 +128,84 @@ impl Weigher {
         }
         (alpha, weights)
     }
+}
+
+/// Who makes many small runs at once, each with the bits that it has alone.
+pub trait Fleet<T>: Sync {
+    /// Makes all runs, and notes how each improved if that is `logged`. `watch` is told now and then which part is done; if it says that
+    /// enough is done, there is no result. A run that could not continue is a result; an error is a setting that no run can have here, or
+    /// a fault of the device.
+    fn solve_many(
+        &self,
+        runs: &[Errand<'_, T>],
+        logged: bool,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<Option<Vec<Made<T>>>, SolveError>;
+}
+
+/// One of many runs.
+#[derive(Clone)]
+pub struct Errand<'a, T> {
+    /// Its settings.
+    pub plan: Plan,
+    /// What it minimises.
+    pub objective: &'a dyn Objective<T>,
+}
+
+/// One of many runs that was made.
+#[derive(Debug)]
+pub struct Made<T> {
+    /// How it ended, or why it could not continue.
+    pub end: Result<Ended<T>, SolveError>,
+    /// Evaluations, also of a run that could not continue.
+    pub evaluations: u64,
+    /// Points better than all before, if that was logged: the number of the evaluation, from 1, and the point with its value.
+    pub improvements: Vec<(u64, Evaluated<T>)>,
+}
+
+/// How one of many runs ended: what [`RunReport`] says of it, without its particles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended<T> {
+    /// The best point ever evaluated.
+    pub best: Evaluated<T>,
+    /// The consensus point at the end, and its value.
+    pub consensus: Evaluated<T>,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Steps taken.
+    pub steps: u64,
+    /// Evaluations, that of the consensus point included.
+    pub evaluations: u64,
+    /// Evaluations without a value.
+    pub failed: u64,
+    /// Points with an infinite energy.
+    pub infeasible: u64,
+}
+
+/// What is known of a step before it is taken: how its particles are weighed, and the move after it, but for its centre. The move is kicked,
+/// so that it says how strongly.
+pub fn decided_beforehand(plan: &Plan, step: u64) -> (Weighing, Move) {
+    let (config, at) = (plan.config(), plan.context(step, None));
+    let from = Decision { step, consensus: &[], sigma: config.sigma.at(step, at.epoch), kicked: true };
+    let mut decided = Move::default();
+    config.method.decide(config, from, &mut decided);
+    (config.alpha.weighing(step, at.epoch), decided)
+}
+
+/// The end of a run whose steps were taken elsewhere: evaluates its consensus point, as [`solve`](crate::solve) does.
+pub fn evaluate_end<T: Scalar>(
+    plan: &Plan,
+    objective: &dyn Objective<T>,
+    mut ended: Ended<T>,
+) -> Result<Ended<T>, SolveError> {
+    let (step, mut energy) = (ended.steps, [T::default()]);
+    let outcome = objective.energies(plan.context(step, None), Rows::new(&ended.consensus.x, plan.dim()), &mut energy);
+    outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+    ended.evaluations += 1;
+    ended.consensus.value = energy[0].to_f64();
+    // A frozen point was given, not found.
+    if plan.config().freeze.is_none() && ended.consensus.value < ended.best.value {
+        ended.best = ended.consensus.clone();
+    }
+    Ok(ended)
 }

@@ -116,12 +116,13 @@ pub struct History {
     capacity: usize,
     spacing: u64,
     points: bool,
+    spread: bool,
 }
 
 impl History {
     /// A history of at most `capacity` steps (at least 2).
     pub fn new(capacity: usize) -> Self {
-        Self { records: Vec::new(), capacity: capacity.max(2), spacing: 1, points: false }
+        Self { records: Vec::new(), capacity: capacity.max(2), spacing: 1, points: false, spread: true }
     }
 
     /// A history that continues the records of another, which had the same capacity.
@@ -137,6 +138,12 @@ impl History {
     /// Keeps the consensus points too.
     pub fn with_points(mut self) -> Self {
         self.points = true;
+        self
+    }
+
+    /// Looks at no positions, so that those on a device stay there: the spread of every step is NaN.
+    pub fn without_spread(mut self) -> Self {
+        self.spread = false;
         self
     }
 
@@ -174,7 +181,7 @@ impl<T: Scalar> Observer<T> for History {
             alpha: step.alpha(),
             sigma: step.sigma(),
             effective_sample_size: step.effective_sample_size(),
-            spread: step.ensemble().spread(),
+            spread: if self.spread { step.ensemble().spread() } else { f64::NAN },
             consensus: if self.points { step.consensus().to_vec() } else { Vec::new() },
         });
         ControlFlow::Continue(())

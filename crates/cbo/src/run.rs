@@ -150,6 +150,7 @@ impl<T: Scalar> Run<T> {
         let backend = match place {
             Place::Processor => T::on_cpu(plan, nature.grouping)?,
             Place::Device(device, objective) => device.begin(plan, objective)?,
+            Place::Told(device) => device.begin_told(plan)?,
         };
         let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
         let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
@@ -213,7 +214,9 @@ impl<T: Scalar> Run<T> {
 
     fn make_move(&mut self) {
         if let Some(decided) = self.pending.take() {
-            let (step, before) = (self.ledger.step, self.backend.ensemble().len());
+            let step = self.ledger.step;
+            // Only constraints need to know: positions on a device are copied for it.
+            let before = self.constraints.as_ref().map_or(0, |_| self.backend.ensemble().len());
             self.backend.advance(&decided, step);
             self.made = Some(decided);
             if let Some(constraints) = &mut self.constraints {
@@ -398,6 +401,18 @@ impl<T: Scalar> Process<T> for Run<T> {
     /// The points that the caller is to evaluate.
     fn points(&self) -> Rows<'_, T> {
         self.backend.points(self.round)
+    }
+
+    fn point_count(&self) -> usize {
+        self.backend.count()
+    }
+
+    fn take_there(&mut self) -> Result<bool, SolveError> {
+        let (step, weighing) = (self.ledger.step, self.weighing());
+        let outcome = self.backend.weigh_there(weighing);
+        self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+        self.ledger.evaluations += self.backend.count() as u64;
+        Ok(true)
     }
 
     fn answers(&mut self) -> Answers<T> {

@@ -40,6 +40,15 @@ fn a_small_suite_is_solved() {
     }
 }
 
+/// A curved valley in too many dimensions for a model with products: the model without them leads along it. If a quarter of the particles
+/// were evaluated in every generation, the value would still be above 10^-4.
+#[test]
+fn a_curved_valley_is_followed_with_a_model_that_has_no_products() {
+    let config = CboConfig { max_evaluations: Some(40_000), target: Some(1e-8), threads: 1, ..in_box(45, -5.0, 5.0) };
+    let best = solve(&config, &from_fn(45, rosenbrock), &mut ()).expect("a run").best().value;
+    assert!(best <= 1e-8, "{best}");
+}
+
 /// A valley a thousand times longer than wide, along no coordinate, in too many dimensions for a full covariance: a diagonal one is still
 /// above 10 after all of these evaluations.
 #[test]

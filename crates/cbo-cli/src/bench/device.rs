@@ -1,5 +1,6 @@
 //! `cbo bench --device cuda`: the step on a GPU beside its floors there.
 
+use super::swarms::{self, Swarms};
 use super::{ALPHA, BenchArgs, Row};
 use crate::device::DeviceSpec;
 use crate::error::CliError;
@@ -14,8 +15,8 @@ const SIZES: [(usize, usize); 3] = [(10_000, 10), (320_000, 16), (1_000_000, 128
 /// Repetitions of a run, of which the best counts.
 const REPEATS: usize = 5;
 
-/// All rows, on the GPU of this number.
-pub fn rows(args: &BenchArgs, number: usize) -> Result<Vec<Row>, CliError> {
+/// All rows, on the GPU of this number; and many small runs at once, where no size is given.
+pub fn measured(args: &BenchArgs, number: usize) -> Result<(Vec<Row>, Option<Swarms>), CliError> {
     let device = DeviceSpec::Cuda(number);
     let gpu = Cuda::open(number).map_err(|fault| CliError::setting("device", device, fault.to_string()))?;
     let sizes = match args.particles {
@@ -38,10 +39,11 @@ pub fn rows(args: &BenchArgs, number: usize) -> Result<Vec<Row>, CliError> {
             }
         }
     }
-    Ok(rows)
+    let small = args.particles.is_none() && args.precision.as_deref().is_none_or(|p| p == "f32");
+    Ok((rows, if small { Some(swarms::measure(&gpu)?) } else { None }))
 }
 
-fn config(particles: usize, diffusion: Diffusion, problem: &Problem, seconds: f64) -> CboConfig {
+pub(super) fn config(particles: usize, diffusion: Diffusion, problem: &Problem, seconds: f64) -> CboConfig {
     // A guess: 10 us and 5 ps per coordinate.
     let guess = 1e-5 + 5e-12 * (particles * problem.dim()) as f64;
     CboConfig {

@@ -5,6 +5,7 @@ mod plan;
 mod report;
 
 use crate::config_file::Origins;
+use crate::device::{DeviceSpec, checked};
 use crate::error::{CliError, print, told};
 use crate::minimize::{eprintln_quietly, failure};
 use crate::numbers::{json, plain};
@@ -12,15 +13,19 @@ use crate::options::RunOptions;
 use crate::result::threads;
 use crate::values::{self, Precision};
 use crate::{interrupt, progress, waits};
+use cbo::device::Fleet;
 use cbo::{Auto, CboConfig, Method, Objective, Scalar};
+use cbo_cuda::Cuda;
 use cbo_lab::baselines::Baseline;
-use cbo_lab::compare::{Comparison, Contestant, Entry, Goal, Measured, trial};
+use cbo_lab::compare::{Comparison, Contestant, Entry, Goal, Measured, Trial, trial};
+use cbo_lab::fleet;
 use cbo_lab::success::Judge;
 use cbo_problems::{Problem, ProblemError};
 use clap::Args;
 use plan::{Course, Plan};
 use rayon::prelude::*;
 use report::Report;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -58,6 +63,10 @@ pub struct CompareArgs {
     /// auto and the baselines have none, and are judged by their best points)
     #[arg(long, value_name = "POINT", default_value = "best", value_parser = values::judge, help_heading = "Comparison")]
     pub judge: Judge,
+    /// Where the runs of method cbo are computed: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, many at once, with the same bits;
+    /// other methods run on the processor [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
+    pub device: Option<DeviceSpec>,
     /// Writes all numbers as CSV and JSON, and the picture as SVG and PNG, to this folder
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: Option<PathBuf>,
@@ -102,9 +111,10 @@ pub fn run(args: &CompareArgs, origins: &Origins) -> Result<(), CliError> {
     if !args.run.quiet() {
         plan.notes.iter().for_each(|note| eprintln_quietly(note));
     }
+    let gpu = gpu_for(args, &plan, origins)?;
     let runs = match plan.precision {
-        Precision::F32 => all_trials::<f32>(args, &plan),
-        Precision::F64 => all_trials::<f64>(args, &plan),
+        Precision::F32 => all_trials::<f32>(args, &plan, gpu.as_ref().map(|gpu| gpu as &dyn Fleet<f32>)),
+        Precision::F64 => all_trials::<f64>(args, &plan, gpu.as_ref().map(|gpu| gpu as &dyn Fleet<f64>)),
     }?;
     let results = results(&plan, runs);
     if results.is_empty() {
@@ -118,6 +128,28 @@ pub fn run(args: &CompareArgs, origins: &Origins) -> Result<(), CliError> {
         outputs::write(folder, args, &report, &results)?;
     }
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// The GPU, if there is to be one, for the runs of method cbo.
+fn gpu_for(args: &CompareArgs, plan: &Plan, origins: &Origins) -> Result<Option<Cuda>, CliError> {
+    let device = args.device.unwrap_or_default();
+    let Some(at) = plan.methods.iter().position(runs_at_once) else {
+        if device == DeviceSpec::Cpu {
+            return Ok(None);
+        }
+        let message = format!("device = {device}: none of the methods runs there; leave it out, or compare cbo");
+        return Err(origins.blame("device", &message));
+    };
+    let gpu = device.open_for_many(false, origins)?;
+    for course in plan.courses.iter().filter(|_| gpu.is_some()) {
+        gpu.as_ref().map_or(Ok(()), |gpu| checked(gpu.check_one_of_many(&course.setups[at].plan), origins))?;
+    }
+    Ok(gpu)
+}
+
+/// Whether a device makes its runs.
+fn runs_at_once(method: &Contestant) -> bool {
+    *method == Contestant::Engine(Method::Cbo)
 }
 
 fn check(args: &CompareArgs, origins: &Origins) -> Result<(), CliError> {
@@ -171,7 +203,11 @@ impl Results<'_> {
 type Kept = (Measured, Option<String>);
 
 /// All runs of all methods on all problems, spread over the threads; each run has one. Those that Ctrl-C ended are missing.
-fn all_trials<T: Scalar>(args: &CompareArgs, plan: &Plan) -> Result<Vec<Option<Kept>>, CliError>
+fn all_trials<T: Scalar>(
+    args: &CompareArgs,
+    plan: &Plan,
+    fleet: Option<&dyn Fleet<T>>,
+) -> Result<Vec<Option<Kept>>, CliError>
 where
     Problem: Objective<T>,
 {
@@ -183,6 +219,11 @@ where
     let (courses, methods) = (plan.courses.len(), plan.methods.len());
     let all = args.runs * courses * methods;
     let bar = progress::bar(all as u64, !args.run.json() && !args.run.quiet());
+    let mut made = match fleet {
+        Some(fleet) => pool.install(|| at_once(fleet, args, plan))?,
+        None => BTreeMap::new(),
+    };
+    bar.iter().for_each(|bar| bar.inc(made.len() as u64));
     // Run by run, so that an end by Ctrl-C leaves complete ones.
     let one = |index: usize| {
         if interrupt::requested() {
@@ -197,11 +238,14 @@ where
         }
         outcome
     };
-    let outcomes = pool.install(|| (0..all).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>, _>>());
+    let left = (0..all).filter(|index| !made.contains_key(index)).collect::<Vec<_>>();
+    let placed = |index: usize| Ok::<_, CliError>((index, one(index)?));
+    let outcomes = pool.install(|| left.into_par_iter().with_max_len(1).map(placed).collect::<Result<Vec<_>, _>>());
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    outcomes
+    made.extend(outcomes?);
+    Ok(made.into_values().collect())
 }
 
 /// One run; `None` if Ctrl-C ended it. Errors are about settings; a run that could not continue is a result.
@@ -226,9 +270,43 @@ where
     let contestant = &plan.methods[method];
     let found = trial::<T>(contestant, &config, &problem, args.judge, &interrupt::requested);
     let Some(found) = found.map_err(|e| failure(&e))? else { return Ok(None) };
-    let goal = Goal::Distance { tolerance: args.tolerance };
+    Ok(Some(kept(args, course, contestant, &found)))
+}
+
+/// What is kept of a run.
+fn kept(args: &CompareArgs, course: &Course, contestant: &Contestant, found: &Trial) -> Kept {
+    let (goal, seed) = (Goal::Distance { tolerance: args.tolerance }, found.outcome.seed);
     let error = found.outcome.end.as_ref().err().map(|e| format!("{contestant}, seed {seed}: {}", told(e)));
-    Ok(Some((Measured::of(&found.judged(), &goal, &course.targets), error)))
+    (Measured::of(&found.judged(), &goal, &course.targets), error)
+}
+
+/// The runs of method cbo, made at once, by their places among all. Those that Ctrl-C ended are nothing.
+fn at_once<T: Scalar>(
+    fleet: &dyn Fleet<T>,
+    args: &CompareArgs,
+    plan: &Plan,
+) -> Result<BTreeMap<usize, Option<Kept>>, CliError>
+where
+    Problem: Objective<T>,
+{
+    let (courses, methods) = (plan.courses.len(), plan.methods.len());
+    let mut made = BTreeMap::new();
+    let theirs = plan.methods.iter().enumerate().filter(|(_, method)| runs_at_once(method));
+    for (method, contestant) in theirs {
+        for (number, course) in plan.courses.iter().enumerate() {
+            let setup = &course.setups[method];
+            let run = |run: usize| {
+                let seed = setup.plan.config().seed.wrapping_add(run as u64);
+                let problem = setup.problem_of(seed)?;
+                let config = setup.config_for(&problem, seed);
+                Ok::<_, CliError>((CboConfig { max_evaluations: Some(course.budget), ..config }, problem))
+            };
+            let trials = fleet::trials(fleet, args.runs, run, args.judge, &|_| !interrupt::requested())?;
+            let mut trials = trials.iter().map(|found| kept(args, course, contestant, found));
+            made.extend((0..args.runs).map(|run| ((run * courses + number) * methods + method, trials.next())));
+        }
+    }
+    Ok(made)
 }
 
 /// The complete runs, problem by problem; problems without any are left out.

@@ -6,6 +6,8 @@ use crate::numbers::{grouped, json, short};
 use crate::plot::experiments::{self, Map};
 use crate::sheet::{Sheet, Table, pictures};
 use crate::values::Precision;
+use cbo::device::Fleet;
+use cbo_cuda::Cuda;
 use cbo_lab::experiments::{Grid, Session, phase, truncation};
 use serde::Serialize;
 use std::time::Instant;
@@ -20,11 +22,11 @@ struct Report<'a, P> {
 }
 
 /// The phase transition.
-pub fn phase(session: &Session<'_>, cells: &CellArgs, start: Instant) -> Result<Sheet, CliError> {
+pub fn phase(session: &Session<'_>, cells: &CellArgs, gpu: Option<&Cuda>, start: Instant) -> Result<Sheet, CliError> {
     let parameters = phase::load()?.parameters;
     let grid = match cells.precision() {
-        Precision::F32 => phase::run::<f32>(session, cells.wanted())?,
-        Precision::F64 => phase::run::<f64>(session, cells.wanted())?,
+        Precision::F32 => phase::run::<f32>(session, cells.wanted(), gpu.map(|gpu| gpu as &dyn Fleet<f32>))?,
+        Precision::F64 => phase::run::<f64>(session, cells.wanted(), gpu.map(|gpu| gpu as &dyn Fleet<f64>))?,
     };
     let seconds = start.elapsed().as_secs_f64();
     let map = Map { title: "Success of consensus-based optimization", x: "sigma^2", y: "particles N", decades: false };
@@ -50,9 +52,9 @@ pub fn phase(session: &Session<'_>, cells: &CellArgs, start: Instant) -> Result<
 }
 
 /// Truncated noise.
-pub fn truncation(session: &Session<'_>, start: Instant) -> Result<Sheet, CliError> {
+pub fn truncation(session: &Session<'_>, gpu: Option<&Cuda>, start: Instant) -> Result<Sheet, CliError> {
     let parameters = truncation::load()?.parameters;
-    let grid = truncation::run(session)?;
+    let grid = truncation::run(session, gpu.map(|gpu| gpu as &dyn Fleet<f64>))?;
     let seconds = start.elapsed().as_secs_f64();
     let map =
         Map { title: "Success with truncated isotropic noise", x: "sigma", y: "log2 of the length M", decades: true };

@@ -120,12 +120,7 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
 }
 
 /// Trains from the beginning, with checkpoints if there is a folder.
-fn begin(
-    task: &Task,
-    training: Training<'_>,
-    trainer: &dyn Trainer,
-    folder: Option<Folder>,
-) -> Result<(), CliError> {
+fn begin(task: &Task, training: Training<'_>, trainer: &dyn Trainer, folder: Option<Folder>) -> Result<(), CliError> {
     let checkpoints = folder.map(|folder| {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
         Checkpoints::new(folder, task.every, task.summary(), None)

@@ -1,7 +1,7 @@
 //! The forward pass on the device: many parameter vectors, one batch of images.
 
 use super::text::{FOLD_THREADS, LOSS_THREADS, Part, Sizes, TILE};
-use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of_words};
+use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of_short_words};
 use crate::source::THREADS;
 use cbo_problems::mnist::{CLASSES, Labelled, PIXELS, unit};
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Forward {
     /// Takes another batch. What was launched before must be over.
     pub fn take(&self, images: &[u32]) -> Result<(), Fault> {
         debug_assert_eq!(images.len(), self.count);
-        self.sent.put(0, &bytes_of_words(images));
+        self.sent.put(0, &bytes_of_short_words(images));
         self.machine.send(self.batch.address(), self.sent.address(), 4 * self.count)?;
         let blocks = (self.tiles * TILE * PIXELS).div_ceil(THREADS).min(4096);
         self.launch(Part::LayOut, blocks, THREADS, &self.args(0, 0, 0, 0))

@@ -2,13 +2,11 @@
 
 use super::forward::Forward;
 use super::text::{Part, is_isotropic};
-use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of, bytes_of_words};
+use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of, bytes_of_short_words};
 use crate::source::THREADS;
 use cbo::device::{Backend, Batches, Move, Reader, Weigher, Weighing, Writer, block_rows, on_processor};
 use cbo::noise::{Noise, Stream};
-use cbo::{
-    Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
-};
+use cbo::{Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext};
 use cbo_problems::nn::Sequence;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -153,7 +151,7 @@ impl Training {
         let chosen = match &self.batches {
             Some(batches) => {
                 let (dim, place) = (self.plan.dim(), self.chosen.address());
-                self.sent.put(dim * 4, &bytes_of_words(batches.current()));
+                self.sent.put(dim * 4, &bytes_of_short_words(batches.current()));
                 self.machine.send(place, self.sent.address() + dim as u64 * 4, batches.current().len() * 4)?;
                 place
             }

@@ -4,7 +4,8 @@ use super::contestant::Contestant;
 use super::recorder::{Improvement, Recorder, Rounded};
 use crate::baselines::{self, Baseline, BaselineError, Task};
 use crate::success::{Judge, Outcome, outcome};
-use cbo::{AskTell, CboConfig, ConfigError, InitialLaw, Method, Objective, Scalar, SolveError, StopReason};
+use cbo::device::Made;
+use cbo::{AskTell, CboConfig, ConfigError, Evaluated, InitialLaw, Method, Objective, Scalar, SolveError, StopReason};
 use cbo_problems::Problem;
 
 /// Points of the start that baselines are given: as many as the largest of them begins with.
@@ -23,6 +24,18 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Of one of many runs that were made at once by the engine's method `cbo`.
+    pub(crate) fn of<T: Scalar>(config: &CboConfig, problem: &Problem, made: Made<T>, judge: Judge) -> Self {
+        let improvement = |(evaluation, point): &(u64, Evaluated<T>)| {
+            let x: Vec<f64> = point.x.iter().map(|v| v.to_f64()).collect();
+            Improvement { evaluation: *evaluation, value: point.value, distance: problem.distance_to_minimiser(&x) }
+        };
+        let improvements = made.improvements.iter().map(improvement).collect();
+        // Of a run that could not go on, the engine counts nothing.
+        let outcome = Outcome { evaluations: made.evaluations, ..Outcome::of(config, problem, made.end, judge) };
+        Self { outcome, improvements, at_its_end: judge == Judge::Consensus }
+    }
+
     /// The run as it is judged.
     pub fn judged(&self) -> Judged<'_> {
         Judged {
@@ -95,8 +108,7 @@ pub fn trial<T: Scalar>(
 where
     Problem: Objective<T>,
 {
-    let limit = config.max_evaluations.unwrap_or(most_evaluations(problem.dim()));
-    let config = CboConfig { max_evaluations: Some(limit), threads: 1, ..config.clone() };
+    let config = Contestant::limited(config, problem.dim());
     let at_its_end = judge == Judge::Consensus && contestant.has_consensus();
     let (outcome, improvements) = match contestant {
         Contestant::Engine(method) => {
@@ -169,6 +181,12 @@ fn of_baseline(
 
 /// The method that stands for the settings of baselines: a swarm, whose initial points they take.
 impl Contestant {
+    /// The settings of a run, its evaluations limited and its threads one.
+    pub(crate) fn limited(config: &CboConfig, dim: usize) -> CboConfig {
+        let limit = config.max_evaluations.unwrap_or(most_evaluations(dim));
+        CboConfig { max_evaluations: Some(limit), threads: 1, ..config.clone() }
+    }
+
     /// The method of the settings that it needs.
     pub fn method(&self) -> Method {
         match self {

@@ -10,11 +10,14 @@ pub mod sensing;
 pub mod truncation;
 
 use crate::figures::FigureError;
-use crate::success::Rate;
+use crate::fleet;
+use crate::success::{Judge, Rate};
+use cbo::device::Fleet;
 use cbo::{CboConfig, Coordinates, InitialLaw, Objective, Scalar, SolveError, solve};
 use cbo_problems::Problem;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How an experiment is run.
@@ -106,6 +109,35 @@ impl Grid {
             Ok(())
         })?;
         Ok(Self { x, y, runs, successes: successes.into_iter().map(AtomicU64::into_inner).collect() })
+    }
+
+    /// The same where `fleet` makes the runs, thousands at once: `config` gives the settings for two values and a seed, and a run is a
+    /// success if its consensus point ends nearer than `tolerance` to a minimiser.
+    fn measure_at_once<T: Scalar>(
+        (x, y): (Axis, Axis),
+        runs: u64,
+        session: &Session<'_>,
+        fleet: &dyn Fleet<T>,
+        (problem, tolerance): (Problem, f64),
+        config: impl Fn(f64, f64, u64) -> CboConfig + Sync,
+    ) -> Result<Self, FigureError>
+    where
+        Problem: Objective<T>,
+    {
+        let (columns, cells) = (x.values.len(), x.values.len() * y.values.len());
+        let (all, problem) = (cells * runs as usize, Arc::new(problem));
+        let run = |k: usize| {
+            let (place, number) = (k / runs as usize, k as u64 % runs);
+            let (x, y) = (x.values[place % columns], y.values[place / columns]);
+            Ok::<_, FigureError>((config(x, y, session.seed.wrapping_add(number)), problem.clone()))
+        };
+        let outcomes = fleet::outcomes(fleet, all, run, Judge::Consensus, session.watch)?;
+        if outcomes.len() < all {
+            return Err(FigureError::Interrupted);
+        }
+        let successes =
+            |cell: &[crate::success::Outcome]| cell.iter().filter(|o| o.is_success(tolerance)).count() as u64;
+        Ok(Self { x, y, runs, successes: outcomes.chunks(runs as usize).map(successes).collect() })
     }
 
     /// The rate of a cell.

@@ -6,6 +6,7 @@
 
 use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
+use cbo::device::Fleet;
 use cbo::{Alpha, CboConfig, Objective, Scalar, Sigma, SolveError};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
@@ -81,8 +82,8 @@ impl Parameters {
     }
 }
 
-/// Runs the experiment in the precision T.
-pub fn run<T: Scalar>(session: &Session<'_>, wanted: Wanted) -> Result<Grid, FigureError>
+/// Runs the experiment in the precision T, on all cores or by whoever makes many runs at once.
+pub fn run<T: Scalar>(session: &Session<'_>, wanted: Wanted, fleet: Option<&dyn Fleet<T>>) -> Result<Grid, FigureError>
 where
     Problem: Objective<T>,
 {
@@ -95,7 +96,12 @@ where
         Axis { name: "sigma_squared", values: sigma_squared.values() },
         Axis { name: "particles", values: particles.values().into_iter().map(f64::round).collect() },
     );
-    Grid::measure(axes, wanted.runs.unwrap_or(size.runs), session, |sigma_squared, particles, seed| {
+    let runs = wanted.runs.unwrap_or(size.runs);
+    if let Some(fleet) = fleet {
+        let (tolerance, config) = (parameters.tolerance, |sigma, n, seed| parameters.config(sigma, n, seed));
+        return Grid::measure_at_once(axes, runs, session, fleet, (problem, tolerance), config);
+    }
+    Grid::measure(axes, runs, session, |sigma_squared, particles, seed| {
         parameters.succeeds::<T>(&problem, &parameters.config(sigma_squared, particles, seed))
     })
 }

@@ -6,6 +6,7 @@
 
 use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
+use cbo::device::Fleet;
 use cbo::{Alpha, CboConfig, Diffusion, Sigma};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
@@ -66,13 +67,17 @@ impl Parameters {
     }
 }
 
-/// Runs the experiment.
-pub fn run(session: &Session<'_>) -> Result<Grid, FigureError> {
+/// Runs the experiment, on all cores or by whoever makes many runs at once.
+pub fn run(session: &Session<'_>, fleet: Option<&dyn Fleet<f64>>) -> Result<Grid, FigureError> {
     let Experiment { parameters, full, quick } = load()?;
     let Size { sigma, log2_length, runs } = if session.quick { quick } else { full };
     let problem = Problem::named(&parameters.function, parameters.dim)?;
     let lengths = log2_length.values().into_iter().map(f64::exp2).chain([f64::INFINITY]);
     let axes = (Axis { name: "sigma", values: sigma.values() }, Axis { name: "truncation", values: lengths.collect() });
+    if let Some(fleet) = fleet {
+        let (tolerance, config) = (parameters.tolerance, |sigma, m, seed| parameters.config(sigma, m, seed));
+        return Grid::measure_at_once(axes, runs, session, fleet, (problem, tolerance), config);
+    }
     Grid::measure(axes, runs, session, |sigma, length, seed| {
         finds::<f64>(&parameters.config(sigma, length, seed), &problem, parameters.tolerance)
     })

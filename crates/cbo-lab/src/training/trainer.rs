@@ -66,13 +66,7 @@ impl Trainer for Processor {
         cbo::resume(plan, objective, &mut Told(observer), state)
     }
 
-    fn sample(
-        &self,
-        _: &Plan,
-        _: &Evaluator,
-        _: &Labelled,
-        _: &[u32],
-    ) -> Result<Option<Box<dyn Sample>>, SolveError> {
+    fn sample(&self, _: &Plan, _: &Evaluator, _: &Labelled, _: &[u32]) -> Result<Option<Box<dyn Sample>>, SolveError> {
         Ok(None)
     }
 }

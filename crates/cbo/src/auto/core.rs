@@ -131,8 +131,9 @@ impl Core {
         }
     }
 
-    /// Learns from the particles: rows of standard normals (whitened points), the best first.
-    pub fn update(&mut self, ranked: &[f64], flat: bool) {
+    /// Learns from the particles: rows of standard normals (whitened points), the best first. The covariance stays as it is if it is not
+    /// `shaping`.
+    pub fn update(&mut self, ranked: &[f64], flat: bool, shaping: bool) {
         let dim = self.dim();
         let (d, rates) = (dim as f64, self.rates.clone());
         self.generation += 1;
@@ -153,7 +154,22 @@ impl Core {
         let steady = squared / expected < 2.0 + 4.0 / (d + 1.0);
         let push = if steady { (rates.path * (2.0 - rates.path) * rates.effective).sqrt() } else { 0.0 };
         self.path.iter_mut().zip(&moved).for_each(|(p, y)| *p = (1.0 - rates.path) * *p + push * y);
-        // The covariance: C <- A M A' with M near the identity.
+        if shaping {
+            self.learn_shape(&rates, ranked, steady);
+        }
+        // The step size.
+        let chi = d.sqrt() * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d));
+        let mut change = (rates.step / rates.damping * (squared.sqrt() / chi - 1.0)).min(1.0);
+        if flat {
+            change = 0.2 + rates.step / rates.damping;
+        }
+        self.step *= exp(change);
+        self.balance();
+    }
+
+    /// The covariance: `C <- A M A'` with M near the identity.
+    fn learn_shape(&mut self, rates: &Rates, ranked: &[f64], steady: bool) {
+        let dim = self.dim();
         let unsteady = if steady { 0.0 } else { rates.one * rates.path * (2.0 - rates.path) };
         let sum: f64 = rates.weights.iter().sum();
         let identity = 1.0 - rates.one - rates.many * sum + unsteady;
@@ -161,7 +177,7 @@ impl Core {
         self.shape.solve(&mut rows);
         rows.extend_from_slice(ranked);
         let weigh = |(z, w): (&[f64], &f64)| {
-            let scale = if *w < 0.0 { (d / square(z).max(1e-300)).min(10.0) } else { 1.0 };
+            let scale = if *w < 0.0 { (dim as f64 / square(z).max(1e-300)).min(10.0) } else { 1.0 };
             rates.many * w * scale
         };
         let learnt = ranked.chunks_exact(dim).zip(&rates.weights).map(weigh);
@@ -171,15 +187,7 @@ impl Core {
             let count = 1 + rates.parents;
             self.shape.learn(1.0 - rates.one - rates.many, &rows[..count * dim], &weights[..count]);
         }
-        // The step size.
-        let chi = d.sqrt() * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d));
-        let mut change = (rates.step / rates.damping * (squared.sqrt() / chi - 1.0)).min(1.0);
-        if flat {
-            change = 0.2 + rates.step / rates.damping;
-        }
-        self.step *= exp(change);
         self.shape.deviations(&mut self.deviations);
-        self.balance();
     }
 
     /// Only `s A` matters: in a long run A may grow while s shrinks, and neither should leave the range of numbers. Powers of 2 change no

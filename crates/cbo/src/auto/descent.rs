@@ -37,8 +37,8 @@ const GOOD: f64 = 0.85;
 const DOUBT: u32 = 4;
 /// The most generations in a row without a model, as a power of two.
 const MOST_SKIPPED: u32 = 5;
-/// The least part of the particles that is evaluated where no model has products of coordinates.
-const TRUE: f64 = 0.25;
+/// The least part of the particles that is evaluated in every other generation where no model has products of coordinates.
+const TRUE: f64 = 1.0 / 3.0;
 /// The largest deviation of a coordinate between two walls.
 const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
@@ -169,7 +169,7 @@ impl<'a> Descent<'a> {
     fn inverse_curvature(&self, values: &[f64]) -> Option<Vec<f64>> {
         let Core { step, shape, .. } = &self.core;
         let (best, least) = self.best.clone();
-        let frame = Frame { mean: best, step: *step, shape: shape.clone() };
+        let frame = Frame::new(best, *step, shape.clone());
         if self.kind() == Some(Kind::Full)
             && let Some(inverse) = inverse_curvature(&frame, least, self.points.iter())
         {
@@ -203,7 +203,7 @@ impl<'a> Descent<'a> {
         let gamma = median(self.ranges.iter().copied());
         let penalty: Vec<f64> = outside.iter().map(|o| o * gamma).collect();
         let mut values = vec![f64::NAN; lambda];
-        let mut modelled = false;
+        let (mut modelled, mut shaping) = (false, true);
         let kind = if self.start.model && self.skip == 0 { self.kind() } else { None };
         self.skip = self.skip.saturating_sub(1);
         if let Some(kind) = kind {
@@ -211,11 +211,13 @@ impl<'a> Descent<'a> {
                 self.refit(kind);
             }
             let width = self.desk.width();
+            // A model without products leads the mean in every other generation, but from its values alone the shape would never learn
+            // how coordinates act together.
+            let alone = self.most != Kind::Full && self.core.generation % 2 == 1;
             // A model that failed again and again is tried once for all particles together.
             let doubtful = kind == self.most && self.failures >= DOUBT;
             let mut k = (1 + (0.02 * lambda as f64).max(4.0 - self.points.len() as f64).max(0.0) as usize).max(width);
-            if self.most != Kind::Full {
-                // From its values alone the shape would never learn how coordinates act together.
+            if self.most != Kind::Full && !alone {
                 k = k.max((TRUE * lambda as f64).ceil() as usize);
             }
             if doubtful {
@@ -255,6 +257,7 @@ impl<'a> Descent<'a> {
                 }
                 k = (1.5 * k as f64).ceil() as usize;
             }
+            shaping = !(alone && modelled);
             if doubtful {
                 self.refit(kind);
                 modelled = self.tau(15.max(3 * lambda / 4)) >= GOOD;
@@ -277,11 +280,11 @@ impl<'a> Descent<'a> {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
         }
-        self.learn(&normals, values, &penalty);
+        self.learn(&normals, values, &penalty, shaping);
     }
 
-    /// Ranks the particles and updates the core.
-    fn learn(&mut self, normals: &[f64], values: Vec<f64>, penalty: &[f64]) {
+    /// Ranks the particles and updates the core, with its shape or without.
+    fn learn(&mut self, normals: &[f64], values: Vec<f64>, penalty: &[f64], shaping: bool) {
         let (dim, lambda) = (self.dim(), self.lambda);
         let ranked: Vec<f64> = values.iter().zip(penalty).map(|(v, p)| v + p).collect();
         let mut order: Vec<usize> = (0..lambda).collect();
@@ -305,10 +308,10 @@ impl<'a> Descent<'a> {
         if narrower && leads && differ && self.blur.is_clear(noise::variance(self.desk)) {
             self.inverse = self.inverse_curvature(&values).map(|found| (found, width)).or_else(|| self.inverse.take());
         }
-        let rows: Vec<f64> = order.iter().flat_map(|&i| normals[i * dim..(i + 1) * dim].iter().copied()).collect();
+        let rows = joined(order.iter().map(|&i| &normals[i * dim..(i + 1) * dim]));
         let other = ((0.1 + lambda as f64 / 4.0) as usize + 2).min(lambda - 1);
         let flat = ranked[order[0]] == ranked[order[other]];
-        self.core.update(&rows, flat);
+        self.core.update(&rows, flat, shaping);
         // The particles should not be wider than the box, nor the mean far outside it.
         let between = self.desk.with(|sheet| {
             let deviations = self.core.deviations.iter().enumerate();
@@ -345,7 +348,7 @@ impl<'a> Descent<'a> {
 
     async fn evaluate(&mut self, inside: &[f64], which: &[usize], values: &mut [f64]) {
         let dim = self.dim();
-        let points: Vec<f64> = which.iter().flat_map(|&i| inside[i * dim..(i + 1) * dim].iter().copied()).collect();
+        let points = joined(which.iter().map(|&i| &inside[i * dim..(i + 1) * dim]));
         let (answers, parts) = self.desk.evaluate_parts(&points).await;
         self.spent += answers.len() as u64;
         let width = parts.len() / answers.len();
@@ -406,7 +409,7 @@ impl<'a> Descent<'a> {
             return;
         }
         let Core { mean, step, shape, .. } = &self.core;
-        let frame = Frame { mean: mean.clone(), step: *step, shape: shape.clone() };
+        let frame = Frame::new(mean.clone(), *step, shape.clone());
         self.model = Regression::new(kind, frame, &self.points, self.lambda);
     }
 
@@ -421,6 +424,17 @@ impl<'a> Descent<'a> {
             kendall(&predicted, &values)
         })
     }
+}
+
+/// Rows of the same length, one after the other.
+pub(super) fn joined<'a>(mut rows: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
+    let mut all = Vec::new();
+    if let Some(first) = rows.next() {
+        all.reserve_exact(first.len() * (1 + rows.size_hint().0));
+        all.extend_from_slice(first);
+        rows.for_each(|row| all.extend_from_slice(row));
+    }
+    all
 }
 
 /// The median of some numbers; 0 of none.

@@ -44,16 +44,33 @@ pub(super) struct Frame {
     pub mean: Vec<f64>,
     pub step: f64,
     pub shape: Shape,
+    /// The inverse of the shape, since many points enter.
+    inverse: Option<Shape>,
 }
 
 impl Frame {
+    pub fn new(mean: Vec<f64>, step: f64, shape: Shape) -> Self {
+        Self { inverse: shape.inverse(), mean, step, shape }
+    }
+
     /// Turns points into these coordinates.
     pub fn enter(&self, points: &mut [f64]) {
-        let dim = self.mean.len();
+        let (dim, factor) = (self.mean.len(), 1.0 / self.step);
         for point in points.chunks_exact_mut(dim) {
-            point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) / self.step);
+            point.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = (*x - m) * factor);
         }
-        self.shape.solve(points);
+        self.turn(points);
+    }
+
+    /// Turns differences of points, in units of the step, into these coordinates.
+    pub fn turn(&self, rows: &mut [f64]) {
+        match &self.inverse {
+            Some(inverse) => {
+                let from = rows.to_vec();
+                inverse.multiply(&from, rows);
+            }
+            None => self.shape.solve(rows),
+        }
     }
 
     /// The point with these coordinates.
@@ -70,7 +87,7 @@ impl Model {
         let (linear, squares) = coefficients.split_at(1 + dim);
         let curvature = match kind {
             Kind::Linear => vec![0.0; dim],
-            Kind::Diagonal => squares.iter().map(|c| 2.0 * c).collect(),
+            Kind::Diagonal => squares[..dim].iter().map(|c| 2.0 * c).collect(),
             Kind::Full => {
                 let mut curvature = vec![0.0; dim * dim];
                 let pairs = (0..dim).flat_map(|i| (i..dim).map(move |j| (i, j)));
@@ -147,8 +164,9 @@ impl Model {
     }
 
     /// The minimiser in the ball of this radius around 0: `(curvature + mu) w = -gradient` with the least mu >= 0 for which it is one, by
-    /// Newton's method for `1 / |w(mu)|` between bounds (Moré and Sorensen 1983, doi:10.1137/0904038).
-    pub fn minimiser(&self, radius: f64) -> Option<Vec<f64>> {
+    /// Newton's method for `1 / |w(mu)|` between bounds (Moré and Sorensen 1983, doi:10.1137/0904038). `start` is the mu to begin with, as a
+    /// part of the size of the model: 0, or what the search before left there.
+    pub fn minimiser(&self, radius: f64, start: &mut f64) -> Option<Vec<f64>> {
         let row = self.curvature.len() / self.gradient.len();
         let rows = self.curvature.chunks_exact(row);
         let size = square(&self.gradient).sqrt() / radius
@@ -156,9 +174,10 @@ impl Model {
         if !(size > 0.0 && size.is_finite()) {
             return None;
         }
-        let (mut low, mut high, mut mu) = (0.0, 2.0 * size, 0.0);
-        let mut found = None;
+        let (mut low, mut high, mut mu) = (0.0, 2.0 * size, *start * size);
+        let (mut found, mut zero) = (None, false);
         for _ in 0..40 {
+            zero |= mu == 0.0;
             let Some((w, slope)) = self.solve(mu) else {
                 low = mu;
                 mu = 0.5 * (low + high);
@@ -171,6 +190,7 @@ impl Model {
             if length <= radius {
                 high = mu;
                 found = Some(w);
+                *start = mu / size;
                 if mu == 0.0 || length > 0.99 * radius {
                     break;
                 }
@@ -180,7 +200,13 @@ impl Model {
             // A little less than the radius, so that the step ends inside.
             let aim = 0.995 * radius;
             let next = mu + length * length / slope * (length - aim) / aim;
-            mu = if next > low && next < high { next } else { 0.5 * (low + high) };
+            mu = if next > low && next < high {
+                next
+            } else if next <= 0.0 && !zero {
+                0.0
+            } else {
+                0.5 * (low + high)
+            };
         }
         found
     }

@@ -2,8 +2,9 @@
 //! matrix changes by a rank of one with each point, and the coefficients with it (recursive least squares).
 
 use super::core::Core;
-use super::descent::median;
+use super::descent::{joined, median};
 use super::model::{Frame, Kind, Model, fill};
+use crate::buffer::Buffer;
 use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
@@ -29,6 +30,8 @@ const LEAST: f64 = 1e-6;
 const FORESEEN: f64 = 0.1;
 /// and as long as errors are small so many points may wait.
 const PATIENCE: usize = 4;
+/// Numbers in a cache line, and in a vector.
+const LINE: usize = 8;
 /// Changes of the inverse that are made in one pass over it.
 const AT_ONCE: usize = 8;
 
@@ -59,18 +62,19 @@ pub(super) struct Regression {
     /// The value that is zero here, and the difference that is one.
     zero: f64,
     scale: f64,
-    /// The last points, the oldest first, and its number.
+    /// The last points, the oldest first, and its number; before them there may be some that are still to be taken out.
     entries: VecDeque<Entry>,
     oldest: u64,
     /// Their numbers, the best first.
     order: Vec<u64>,
     /// The Cholesky factor of the matrix, until the inverse is needed.
-    factor: Vec<f64>,
+    factor: Buffer<f64>,
     /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
     /// be added.
-    inverse: Vec<f64>,
-    directions: Vec<f64>,
+    inverse: Buffer<f64>,
+    directions: Buffer<f64>,
     gains: Vec<f64>,
+    /// Of all terms, and zeros up to the end of a vector, so that each column of a matrix begins on a cache line.
     coefficients: Vec<f64>,
     /// Points added since it was begun.
     added: usize,
@@ -82,6 +86,8 @@ pub(super) struct Regression {
     waiting: usize,
     /// Whether the model did not change since its minimiser inside the trust region was found.
     told: bool,
+    /// Where the search for the next minimiser begins.
+    start: f64,
 }
 
 /// Whether a step ends well inside the ball of this radius: then it is the minimiser, wherever the ball is.
@@ -131,24 +137,29 @@ impl Regression {
             entries: VecDeque::new(),
             oldest,
             order,
-            factor: Vec::new(),
-            inverse: Vec::new(),
-            directions: Vec::new(),
+            factor: Buffer::new(0),
+            inverse: Buffer::new(0),
+            directions: Buffer::new(0),
             gains: Vec::new(),
-            coefficients: vec![0.0; terms],
+            coefficients: vec![0.0; terms.next_multiple_of(LINE)],
             added: 0,
             asked: (Vec::new(), Vec::new()),
             range: 0.0,
             waiting: 0,
             told: false,
+            start: 0.0,
         };
         new.enter(points.iter().skip(points.len() - count));
         new.solve().then_some(new)
     }
 
+    fn terms(&self) -> usize {
+        self.kind.terms(self.frame.mean.len())
+    }
+
     /// Takes points in, without any weight.
     fn enter<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) {
-        let mut points: Vec<f64> = samples.clone().flat_map(|sample| sample.point.iter().copied()).collect();
+        let mut points = joined(samples.clone().map(|sample| sample.point.as_slice()));
         self.frame.enter(&mut points);
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
             let mut row = vec![0.0; self.coefficients.len()];
@@ -163,28 +174,29 @@ impl Regression {
 
     /// Weighs all points and solves the equations from scratch.
     fn solve(&mut self) -> bool {
-        let terms = self.coefficients.len();
+        let (terms, width) = (self.terms(), self.coefficients.len());
         let count = self.order.len();
         for (number, weight) in self.order.clone().into_iter().zip(weights(count, terms)) {
             self.get(number).weight = weight;
         }
-        let (mut rows, mut weights) = (Vec::new(), Vec::new());
-        let mut right = vec![0.0; terms];
-        for entry in self.entries.iter().filter(|entry| entry.weight > 0.0) {
-            rows.extend_from_slice(&entry.row);
-            weights.push(entry.weight);
-            let factor = entry.weight * entry.value;
-            right.iter_mut().zip(&entry.row).for_each(|(r, x)| *r += factor * x);
+        let counting = || self.entries.iter().filter(|entry| entry.weight > 0.0);
+        let weights: Vec<f64> = counting().map(|entry| entry.weight).collect();
+        let mut rows = Buffer::new(weights.len() * width);
+        let mut right = vec![0.0; width];
+        for (entry, row) in counting().zip(rows.chunks_exact_mut(width)) {
+            row.copy_from_slice(&entry.row);
+            axpy_to(entry.weight * entry.value, row, &mut right);
         }
-        let mut matrix = vec![0.0; terms * terms];
-        add_squares(terms, &mut matrix, &rows, &weights);
-        let ridge = RIDGE * (0..terms).map(|k| matrix[k * terms + k]).sum::<f64>() / terms as f64;
-        (0..terms).for_each(|k| matrix[k * terms + k] += ridge);
-        if !cholesky(terms, &mut matrix) {
+        let mut matrix = Buffer::new(width * width);
+        add_squares(width, &mut matrix, &rows, &weights);
+        let ridge = RIDGE * (0..terms).map(|k| matrix[k * width + k]).sum::<f64>() / terms as f64;
+        (0..terms).for_each(|k| matrix[k * width + k] += ridge);
+        (terms..width).for_each(|k| matrix[k * width + k] = 1.0);
+        if !cholesky(width, &mut matrix) {
             return false;
         }
-        solve_lower(terms, &matrix, &mut right);
-        solve_lower_transposed(terms, &matrix, &mut right);
+        solve_lower(width, &matrix, &mut right);
+        solve_lower_transposed(width, &matrix, &mut right);
         self.coefficients = right;
         self.factor = matrix;
         self.read_off()
@@ -193,7 +205,7 @@ impl Regression {
     /// Takes in the points that are new, drops those that are too old, and weighs all by their ranks. Tells whether that worked; if
     /// not, it should be begun anew. As long as the model foresees the values of new points they may wait, since they would hardly change it.
     pub fn update(&mut self, points: &VecDeque<Sample>, lambda: usize) -> bool {
-        let terms = self.coefficients.len();
+        let terms = self.terms();
         let count = window(terms, lambda).min(points.len());
         let newest = self.oldest + self.entries.len() as u64;
         let first = points[points.len() - count].number;
@@ -227,19 +239,24 @@ impl Regression {
 
     /// Weighs all points from number `first` on, `count` of them, by their ranks, and drops those before.
     fn weigh(&mut self, first: u64, count: usize) -> bool {
-        let terms = self.coefficients.len();
+        let terms = self.terms();
         self.order.retain(|&number| number >= first);
         // As better points come, all weights fall. Only their ratios matter, so most may stay as they are.
         let at = |number: &u64| (number - self.oldest) as usize;
-        let ranked = || self.order.iter().map(at).zip(weights(count, terms));
-        let counting = ranked().map(|(at, weight)| (self.entries[at].weight, weight)).filter(|(now, w)| now * w > 0.0);
-        let unit = median(counting.map(|(now, weight)| now / weight));
-        let is_off =
-            |now: f64, weight: f64| now * weight == 0.0 || !(1.0 / TOLERANCE..TOLERANCE).contains(&(now / weight));
-        let mut changes: Vec<(usize, f64)> = (self.oldest..first).map(|number| (at(&number), 0.0)).collect();
-        let wanted = ranked().map(|(at, weight)| (at, unit * weight));
-        changes.extend(wanted.filter(|&(at, weight)| is_off(self.entries[at].weight, weight)));
-        changes.retain(|&(at, weight)| self.entries[at].weight != weight);
+        let ranked: Vec<(usize, f64)> = self.order.iter().map(at).zip(weights(count, terms)).collect();
+        let ratios = ranked.iter().map(|&(at, weight)| self.entries[at].weight / weight);
+        let unit = median(ratios.filter(|ratio| *ratio > 0.0 && ratio.is_finite()));
+        let is_off = |&(at, weight): &(usize, f64)| match self.entries[at].weight {
+            0.0 => weight > 0.0,
+            now => !(1.0 / TOLERANCE..TOLERANCE).contains(&(now / weight)),
+        };
+        let old = (self.oldest..first).map(|number| (at(&number), 0.0));
+        let mut changes: Vec<(usize, f64)> =
+            old.chain(ranked.iter().map(|&(at, weight)| (at, unit * weight))).filter(is_off).collect();
+        // Points that should no longer count hardly did before, and wait for each other.
+        if changes.iter().filter(|(_, weight)| *weight == 0.0).count() < AT_ONCE {
+            changes.retain(|(_, weight)| *weight > 0.0);
+        }
         if self.is_old() || changes.len() as f64 > UPHEAVAL * terms as f64 {
             return false;
         }
@@ -247,23 +264,28 @@ impl Regression {
         let (more, less): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&(at, w)| w > self.entries[at].weight);
         let changes: Vec<(usize, f64)> = more.into_iter().chain(less).collect();
         changes.chunks(AT_ONCE).for_each(|changes| self.change(changes));
-        self.entries.drain(..(first - self.oldest) as usize);
-        self.oldest = first;
+        while self.oldest < first && self.entries.front().is_some_and(|entry| entry.weight == 0.0) {
+            self.entries.pop_front();
+            self.oldest += 1;
+        }
         self.read_off()
     }
 
     /// Gives points other weights. One without which the equations would hardly have a solution stays as it is.
     fn change(&mut self, changes: &[(usize, f64)]) {
-        let terms = self.coefficients.len();
+        let width = self.coefficients.len();
         if self.inverse.is_empty() {
-            self.inverse = inverse(terms, &std::mem::take(&mut self.factor));
+            self.inverse = inverse(width, &std::mem::replace(&mut self.factor, Buffer::new(0)));
+            self.directions = Buffer::new(2 * AT_ONCE * width);
         }
-        let rows: Vec<f64> = changes.iter().flat_map(|&(at, _)| self.entries[at].row.iter().copied()).collect();
-        let mut directions = vec![0.0; rows.len()];
-        symmetric_times(terms, &self.inverse, &rows, &mut directions);
-        for (&(at, weight), direction) in changes.iter().zip(directions.chunks_exact_mut(terms)) {
+        let (mut rows, mut directions) = (Buffer::new(changes.len() * width), Buffer::new(changes.len() * width));
+        for (&(at, _), row) in changes.iter().zip(rows.chunks_exact_mut(width)) {
+            row.copy_from_slice(&self.entries[at].row);
+        }
+        symmetric_times(width, &self.inverse, &rows, &mut directions);
+        for (&(at, weight), direction) in changes.iter().zip(directions.chunks_exact_mut(width)) {
             let entry = &mut self.entries[at];
-            for (earlier, gain) in self.directions.chunks_exact(terms).zip(&self.gains) {
+            for (earlier, gain) in self.directions.chunks_exact(width).zip(&self.gains) {
                 axpy_to(gain * dot(&entry.row, earlier), earlier, direction);
             }
             let difference = weight - entry.weight;
@@ -275,12 +297,13 @@ impl Regression {
             let gain = difference / left;
             let error = entry.value - dot(&entry.row, &self.coefficients);
             axpy_to(gain * error, direction, &mut self.coefficients);
-            self.directions.extend_from_slice(direction);
+            let known = self.gains.len() * width;
+            self.directions[known..known + width].copy_from_slice(direction);
             self.gains.push(-gain);
         }
         if self.gains.len() >= AT_ONCE {
-            add_squares(terms, &mut self.inverse, &self.directions, &self.gains);
-            self.directions.clear();
+            let directions = &self.directions[..self.gains.len() * width];
+            add_squares(width, &mut self.inverse, directions, &self.gains);
             self.gains.clear();
         }
     }
@@ -290,7 +313,7 @@ impl Regression {
         let dim = self.frame.mean.len();
         let recent = self.entries.iter().rev().take(10);
         let size = recent.clone().map(|entry| square(&entry.row[1..=dim])).sum::<f64>() / (recent.len() * dim) as f64;
-        self.added as f64 > RENEWAL * self.coefficients.len() as f64 || !(1.0 / DRIFT..=DRIFT).contains(&size)
+        self.added as f64 > RENEWAL * self.terms() as f64 || !(1.0 / DRIFT..=DRIFT).contains(&size)
     }
 
     /// The model with these coefficients.
@@ -318,7 +341,7 @@ impl Regression {
     pub fn recent(&self, count: usize) -> (Vec<f64>, Vec<f64>) {
         let dim = self.frame.mean.len();
         let last = || self.entries.iter().rev().take(count);
-        let points: Vec<f64> = last().flat_map(|entry| entry.row[1..=dim].iter().copied()).collect();
+        let points = joined(last().map(|entry| &entry.row[1..=dim]));
         (self.model.predict(&points), last().map(|entry| entry.value).collect())
     }
 
@@ -335,7 +358,7 @@ impl Regression {
         let scale = core.step / self.frame.step;
         if self.kind != Kind::Full {
             // The shape hardly changes while such a model holds, and in its own coordinates it is solved at once.
-            let step = near.minimiser(radius * scale)?;
+            let step = near.minimiser(radius * scale, &mut self.start)?;
             self.told = is_inside(&step, radius * scale);
             return Some(self.frame.leave(&w.iter().zip(step).map(|(w, s)| w + s).collect::<Vec<f64>>()));
         }
@@ -344,8 +367,8 @@ impl Regression {
         let mut units = vec![0.0; dim * dim];
         (0..dim).for_each(|k| units[k * dim + k] = scale);
         core.shape.multiply(&units, &mut axes);
-        self.frame.shape.solve(&mut axes);
-        let step = near.along(&axes).minimiser(radius)?;
+        self.frame.turn(&mut axes);
+        let step = near.along(&axes).minimiser(radius, &mut self.start)?;
         self.told = is_inside(&step, radius);
         let mut point = Vec::new();
         core.points(&step, &mut point);

@@ -54,6 +54,16 @@ impl Shape {
         }
     }
 
+    /// `A^-1`, as the full shape that it is. `None` where A has only a few axes, with which equations are solved as fast.
+    pub fn inverse(&self) -> Option<Self> {
+        let Self::Full(factor) = self else { return None };
+        let dim = factor.len().isqrt();
+        let mut columns = vec![0.0; dim * dim];
+        (0..dim).for_each(|k| columns[k * dim + k] = 1.0);
+        solve_lower(dim, factor, &mut columns);
+        Some(Self::Full(columns))
+    }
+
     /// `C <- A M A'` with `M = identity + sum w z z'` over the rows. Tells whether M is positive definite; if not, nothing changes.
     pub fn learn(&mut self, identity: f64, rows: &[f64], weights: &[f64]) -> bool {
         match self {

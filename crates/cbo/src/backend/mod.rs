@@ -57,6 +57,12 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// and returns the alpha of the weights.
     fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64>;
 
+    /// Weighs the particles of the step by energies that the caller has written to where this backend keeps them, if it lends that memory.
+    /// Returns the alpha of the weights.
+    fn weigh_there(&mut self, _weighing: Weighing) -> Result<f64, EvalError> {
+        Err(EvalError::new("the particles are on no device"))
+    }
+
     /// Asks the objective for those energies of [`points`](Self::points) that are not known, until the answers are enough.
     fn ask(
         &mut self,

@@ -65,7 +65,8 @@ impl Plan {
     }
 
     /// Whether neither steps nor time, evaluations or seconds limit the run.
-    pub(crate) fn is_open_ended(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_open_ended(&self) -> bool {
         self.0.open_ended
     }
 

@@ -2,6 +2,7 @@
 //! machine gets the same bits. What is above the diagonal may hold anything.
 
 use super::linear::{axpy, load, store};
+use crate::buffer::Buffer;
 use crate::simd::{Kernel, Vector, run};
 
 /// Replaces the lower half of a symmetric matrix by its Cholesky factor. Tells whether it is positive definite; if it is not, the matrix
@@ -207,7 +208,8 @@ fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     rows: &[f64],
     weights: &[f64],
 ) {
-    let mut from = first;
+    // From the beginning of a vector on: what is above the diagonal does not matter.
+    let mut from = first / V::LANES * V::LANES;
     while from + B * V::LANES <= size {
         add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights);
         from += B * V::LANES;
@@ -256,7 +258,7 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
 }
 
 /// The inverse of the symmetric matrix that has this Cholesky factor.
-pub(crate) fn inverse(n: usize, factor: &[f64]) -> Vec<f64> {
+pub(crate) fn inverse(n: usize, factor: &[f64]) -> Buffer<f64> {
     run(Inverse { n, factor })
 }
 
@@ -266,12 +268,12 @@ struct Inverse<'a> {
 }
 
 impl Kernel<f64> for Inverse<'_> {
-    type Output = Vec<f64>;
+    type Output = Buffer<f64>;
     #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Vec<f64> {
+    fn run<V: Vector<Scalar = f64>>(self) -> Buffer<f64> {
         let Self { n, factor } = self;
         let rows = if V::REGISTERS >= 32 { invert::<V, 8>(n, factor) } else { invert::<V, 4>(n, factor) };
-        let mut matrix = vec![0.0; n * n];
+        let mut matrix = Buffer::new(n * n);
         for (at, rows) in rows.chunks(ROWS * n).enumerate() {
             add_block::<V>(n, n.min((at + 1) * ROWS), &mut matrix, rows, &[1.0; ROWS][..rows.len() / n]);
         }
@@ -282,8 +284,8 @@ impl Kernel<f64> for Inverse<'_> {
 /// The inverse of a lower triangular matrix given by columns, **by rows**, with zeros above the diagonal; `W` rows at a time. Every
 /// entry is computed in the same order for every `W`.
 #[inline(always)]
-fn invert<V: Vector<Scalar = f64>, const W: usize>(n: usize, lower: &[f64]) -> Vec<f64> {
-    let mut to = vec![0.0; n * n];
+fn invert<V: Vector<Scalar = f64>, const W: usize>(n: usize, lower: &[f64]) -> Buffer<f64> {
+    let mut to = Buffer::new(n * n);
     let mut first = 0;
     while first < n {
         let width = W.min(n - first);
@@ -398,7 +400,8 @@ fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
     }
     let mut from = first + W;
     while from < n {
-        let size = V::LANES.min(n - from);
+        // Up to the beginning of a vector first: where columns begin on a cache line, so do all other vectors.
+        let size = (V::LANES - from % V::LANES).min(n - from);
         let (v, mut sum) = (load::<V>(size, &x[from..]), load::<V>(size, &y[from..]));
         for q in 0..W {
             let c = load::<V>(size, &columns[q * n + from..]);
@@ -406,7 +409,7 @@ fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
             sums[q] = c.mul_add(v, sums[q]);
         }
         store(sum, &mut y[from..from + size]);
-        from += V::LANES;
+        from += size;
     }
     for q in 0..W {
         y[first + q] += sums[q].sum();

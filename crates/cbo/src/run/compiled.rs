@@ -38,9 +38,17 @@ pub trait Runs: Sized {
     where
         Self: Scalar;
     /// A run for ask and tell, with this many constraints.
-    fn begin(plan: &Plan, constraints: usize) -> Result<Box<dyn Process<Self>>, SolveError>;
+    fn begin(
+        plan: &Plan,
+        constraints: usize,
+        device: Option<&dyn Device<Self>>,
+    ) -> Result<Box<dyn Process<Self>>, SolveError>;
     /// The same from what was saved, and whether the energies of its step are told.
-    fn load(plan: &Plan, state: &[u8]) -> Result<(Box<dyn Process<Self>>, bool), StateError>;
+    fn load(
+        plan: &Plan,
+        device: Option<&dyn Device<Self>>,
+        state: &[u8],
+    ) -> Result<(Box<dyn Process<Self>>, bool), StateError>;
     /// [`forget_best`](crate::forget_best).
     fn forget_best(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError>;
     /// [`Proposal::sample`].
@@ -80,19 +88,31 @@ macro_rules! compiled {
                 }
             }
             #[inline(never)]
-            fn begin(plan: &Plan, constraints: usize) -> Result<Box<dyn Process<$t>>, SolveError> {
+            fn begin(
+                plan: &Plan,
+                constraints: usize,
+                device: Option<&dyn Device<$t>>,
+            ) -> Result<Box<dyn Process<$t>>, SolveError> {
                 Ok(match plan.config().method.is_auto() {
+                    true if device.is_some() => return Err(not_auto().into()),
                     true => Box::new(auto::Run::begin(plan, false, constraints)?),
-                    false => Box::new(Run::begin(plan, Nature::elsewhere(), constraints, Place::Processor)?),
+                    false => Box::new(Run::begin(plan, Nature::elsewhere(), constraints, Place::told(device))?),
                 })
             }
             #[inline(never)]
-            fn load(plan: &Plan, state: &[u8]) -> Result<(Box<dyn Process<$t>>, bool), StateError> {
+            fn load(
+                plan: &Plan,
+                device: Option<&dyn Device<$t>>,
+                state: &[u8],
+            ) -> Result<(Box<dyn Process<$t>>, bool), StateError> {
                 if plan.config().method.is_auto() {
+                    if device.is_some() {
+                        return Err(SolveError::from(not_auto()).into());
+                    }
                     let (run, told) = auto::Run::load(plan, false, None, state)?;
                     return Ok((Box::new(run), told));
                 }
-                let (run, told) = Run::load(plan, Nature::elsewhere(), None, Place::Processor, state)?;
+                let (run, told) = Run::load(plan, Nature::elsewhere(), None, Place::told(device), state)?;
                 Ok((Box::new(run), told))
             }
             #[inline(never)]

@@ -5,7 +5,7 @@ use crate::answers::{Answers, Known};
 use crate::config::Plan;
 use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
-use crate::objective::{Rows, StepContext};
+use crate::objective::{EvalError, Rows, StepContext};
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
@@ -59,6 +59,13 @@ pub trait Process<T>: Debug + Send {
     fn settle(&mut self);
     /// The points that the caller is to evaluate.
     fn points(&self) -> Rows<'_, T>;
+    /// How many these are.
+    fn point_count(&self) -> usize
+    where
+        T: Scalar,
+    {
+        self.points().len()
+    }
     /// A place for the energies of [`points`](Self::points), with those that are known.
     fn answers(&mut self) -> Answers<T>;
     /// Leaves the step half evaluated: reports count what is known, and a run that goes on asks for the rest.
@@ -80,6 +87,11 @@ pub trait Process<T>: Debug + Send {
     fn is_midway(&self) -> bool;
     /// Takes the energies of [`points`](Self::points), and their constraints. Tells whether they were the last of the step.
     fn take(&mut self, energies: &[T], constraints: &[T]) -> bool;
+    /// The same with energies that the caller has written to the memory of a device.
+    fn take_there(&mut self) -> Result<bool, SolveError> {
+        let source = EvalError::new("the particles are on no device");
+        Err(SolveError::Evaluation { step: self.ledger().step, source })
+    }
     /// Agrees on what the energies of the step mean.
     fn agree(&mut self) -> Result<(), SolveError>;
     /// Why the run ends with this step, if it does.

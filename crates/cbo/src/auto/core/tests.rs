@@ -125,7 +125,7 @@ fn a_generation_is_that_of_the_tutorial() {
             random.normals(lambda, dim, &mut normals);
             let rows: Vec<Vec<f64>> = normals.chunks_exact(dim).map(<[f64]>::to_vec).collect();
             let order = book.step(&rows, valley);
-            core.update(&order.iter().flat_map(|&i| rows[i].iter().copied()).collect::<Vec<_>>(), false);
+            core.update(&order.iter().flat_map(|&i| rows[i].iter().copied()).collect::<Vec<_>>(), false, true);
             let covariance = core.shape.covariance(None).expect("a full shape");
             let at = format!("{dim} dimensions, {lambda} particles, generation {generation}");
             let near = |a: f64, b: f64, size: f64, what: &str| {
@@ -148,6 +148,21 @@ fn a_generation_is_that_of_the_tutorial() {
 #[test]
 fn equal_values_make_the_step_larger() {
     let mut core = Core::new(vec![0.0; 3], 0.1, 8);
-    core.update(&[0.0; 24], true);
+    core.update(&[0.0; 24], true, true);
     assert!(core.step > 0.1 * 1.2 && core.mean == [0.0; 3], "{core:?}");
+}
+
+#[test]
+fn without_its_shape_the_core_learns_the_rest() {
+    let mut normals = Vec::new();
+    Random::new(3, 0).normals(8, 3, &mut normals);
+    let cores = [true, false].map(|shaping| {
+        let mut core = Core::new(vec![0.0; 3], 0.1, 8);
+        core.update(&normals, false, shaping);
+        core
+    });
+    assert_eq!((&cores[0].mean, cores[0].step), (&cores[1].mean, cores[1].step));
+    let covariances = cores.each_ref().map(|core| core.shape.covariance(None).expect("full"));
+    assert_ne!(covariances[0], covariances[1]);
+    assert_eq!(covariances[1], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
 }

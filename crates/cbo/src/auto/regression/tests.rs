@@ -16,7 +16,7 @@ fn samples(dim: usize, count: usize, closer: f64, f: impl Fn(&[f64]) -> f64) -> 
 }
 
 fn frame(dim: usize) -> Frame {
-    Frame { mean: vec![0.3; dim], step: 2.0, shape: Shape::new(dim) }
+    Frame::new(vec![0.3; dim], 2.0, Shape::new(dim))
 }
 
 fn quadratic(x: &[f64]) -> f64 {
@@ -65,6 +65,12 @@ fn updating_gives_what_fitting_from_scratch_gives() {
             fit.change(&[(at, weight)]);
             assert_eq!(fit.entries[at].weight, weight);
         }
+        // Old points that still waited to be taken out.
+        for at in 0..fit.entries.len() {
+            if !fit.order.contains(&(fit.oldest + at as u64)) {
+                fit.change(&[(at, 0.0)]);
+            }
+        }
         assert!(fit.read_off());
         for (a, b) in fit.recent(10).0.iter().zip(&fresh) {
             assert!((a - b).abs() < 1e-6 * (high - low), "{a} and {b}, {kind:?}, {dim} dimensions");
@@ -95,6 +101,26 @@ fn points_that_were_foreseen_wait_and_others_do_not() {
     assert!(weight(&fit) > Some(0.0));
     assert!(fit.entries.iter().rev().take(PATIENCE).any(|entry| entry.weight > 0.0), "nobody waits any longer");
     assert_eq!(fit.waiting, 0);
+}
+
+#[test]
+fn points_that_no_longer_count_are_taken_out_together() {
+    let dim = 4;
+    let terms = Kind::Full.terms(dim);
+    // Each point is better than all before.
+    let all = samples(dim, 4 * terms, 0.97, |x| square(x) + x[0].sin());
+    let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
+    let mut fit = Regression::new(Kind::Full, frame(dim), &points, 4).expect("a fit");
+    let mut most = 0;
+    for sample in all.iter().skip(2 * terms).take(terms - 1) {
+        points.pop_front();
+        points.push_back(sample.clone());
+        assert!(fit.update(&points, 4));
+        let counting = fit.entries.iter().filter(|entry| entry.weight > 0.0).count();
+        let wanted = weights(fit.order.len(), terms).filter(|weight| *weight > 0.0).count();
+        most = most.max(counting.saturating_sub(wanted));
+    }
+    assert!((1..AT_ONCE + PATIENCE).contains(&most), "{most} points too many");
 }
 
 #[test]

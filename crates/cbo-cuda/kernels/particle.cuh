@@ -1,0 +1,175 @@
+// What is done to one particle, and to the sums of blocks of them: the pieces of which `step.cuh` and `swarms.cuh` are made.
+//
+// From `source.rs`: T, DIM, ROWS and the switches below.
+
+#define FIELDS 8
+#define STRIDE (FIELDS + DIM)
+#define WORDS ((ROWS + 31) / 32)
+#define LANES (sizeof(T) == 8 ? 8 : 16)
+enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES };
+
+#if CENTRE >= DIM
+#define CENTRE_OF(a, k) (a).centre[k]
+#else
+#define CENTRE_OF(a, k) (a).far_centre[k]
+#endif
+
+// Where positions lie. In groups of 32 particles, coordinate by coordinate in each, so that those of a warp are one piece of memory and
+// distances are known to the compiler; or, where others look at them and for
+// many runs at once, coordinate by coordinate, n numbers from one to the next.
+#if GROUPED
+#define BETWEEN(n) 32
+FN T* first_coordinate(T* positions, u64 i) { return positions + (i / 32 * (32 * DIM) + i % 32); }
+#else
+#define BETWEEN(n) (n)
+FN T* first_coordinate(T* positions, u64 i) { return positions + i; }
+#endif
+
+// The coordinates of one particle: in registers, or where they are.
+struct Held {
+    T x[DIM];
+    FN_MEMBER T at(u32 k) const { return x[k]; }
+    FN_MEMBER void set(u32 k, T v) { x[k] = v; }
+    FN_MEMBER void need(u32) {}
+};
+struct Lying {
+    T* first;
+    u64 n;
+    FN_MEMBER T& of(u32 k) const { return first[k * BETWEEN(n)]; }
+    FN_MEMBER T at(u32 k) const { return of(k); }
+    FN_MEMBER void set(u32 k, T v) { of(k) = v; }
+    FN_MEMBER void need(u32) {}
+};
+
+#if ISOTROPIC
+// The distance from the centre; what is far from it, the scheme says.
+template <class P, class A> FN T norm_of(const P& p, const A& a) {
+#if WIDE || TRUNCATED
+    // Lane by lane, as vectors do.
+    T lanes[LANES] = {};
+    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
+#if TRUNCATED && DRIFT_FIRST
+        const T x = (p.at(k) - CENTRE_OF(a, k)) * a.keep;
+#else
+        const T x = p.at(k) - CENTRE_OF(a, k);
+#endif
+        lanes[k % LANES] = mul_add(x, x, lanes[k % LANES]);
+    }
+    return root(sum_of<T, LANES>(lanes));
+#else
+    T square = (T)0.0;
+    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
+        const T x = p.at(k) - CENTRE_OF(a, k);
+        square = mul_add(x, x, square);
+    }
+    return root(square);
+#endif
+}
+#endif
+
+#if BOUNDED
+// `cbo::reflect`.
+FN double reflected(double x, double low, double high) {
+    if (low <= x && x <= high) return x;
+    if (fabs(low) == infinity() || fabs(high) == infinity()) {
+        const double wall = x < low ? low : high;
+        return fmin(fmax(2.0 * wall - x, low), high);
+    }
+    const double width = high - low;
+    double offset = fmod(x - low, 2.0 * width);
+    if (offset < 0.0) offset = offset + fabs(2.0 * width);
+    const double inside = offset > width ? high - (offset - width) : low + offset;
+    return fmin(fmax(inside, low), high);
+}
+#endif
+
+// What ends a move: near zero is zero, and walls are walls.
+template <class A> FN T settled(T x, u32 k, const A& a) {
+    if (a.vanishes && absolute(x) < (T)TINY) x = (T)0.0;
+#if BOUNDED == 1
+    x = (T)reflected((double)x, (double)a.low[k], (double)a.high[k]);
+#elif BOUNDED == 2
+    if (!(x >= a.low[k] && x <= a.high[k])) x = least_of(greatest_of(x, a.low[k]), a.high[k]);
+#endif
+    return x;
+}
+
+// How a particle moves. `a` has the fields of `Args` in `step.cuh` that are named here.
+template <class A> struct Mover {
+    const A& a;
+    u32 particle;
+#if ISOTROPIC
+    T amplitude;
+#endif
+    template <class P> FN_MEMBER Mover(const A& args, u32 i, const P& p) : a(args), particle(i) {
+#if ISOTROPIC && TRUNCATED
+        amplitude = least_of(norm_of(p, a), a.longest) * a.noise;
+#elif ISOTROPIC
+        amplitude = norm_of(p, a) * a.noise;
+#endif
+    }
+    // Coordinates 4 quad to 4 quad + 3.
+    FN_MEMBER void move(u32 quad, T (&x)[4]) const {
+        const Normals xi = four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+#if KICKED
+        Normals kick = {};
+        if (a.kicks) kick = four_normals(particle, quad, a.kick_noise[0], a.kick_noise[1], a.key[0], a.key[1]);
+#endif
+        EACH for (u32 j = 0; j < 4; ++j) {
+            const u32 k = 4 * quad + j;
+            if (k < DIM) {
+                const T centre = CENTRE_OF(a, k), distance = x[j] - centre;
+#if ISOTROPIC
+                T moved = mul_add(amplitude, xi.z[j], mul_add(distance, a.keep, centre));
+#elif TRUNCATED
+                const T far = DRIFT_FIRST ? distance * a.keep : distance;
+                const T cut = greatest_of(least_of(far, a.longest), (T)0.0 - a.longest);
+                T moved = mul_add(a.noise * cut, xi.z[j], mul_add(distance, a.keep, centre));
+#else
+                T moved = mul_add(distance, mul_add(a.noise, xi.z[j], a.keep), centre);
+#endif
+#if KICKED
+                if (a.kicks) moved = mul_add(a.kick, kick.z[j], moved);
+#endif
+                x[j] = settled(moved, k, a);
+            }
+        }
+    }
+};
+
+// The whole move of one particle.
+template <class P, class A> FN void advance(P& p, const A& a, u32 particle) {
+    const Mover<A> mover(a, particle, p);
+    EACH_COORDINATE for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
+        T four[4];
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) four[j] = p.at(4 * quad + j);
+        mover.move(quad, four);
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) p.set(4 * quad + j, four[j]);
+    }
+}
+
+// exp(-alpha gap), with 1 at gap 0 also for infinite alpha.
+FN double weight_of_gap(double alpha, double gap) {
+    if (gap == 0.0) return 1.0;
+    // Most gaps are so large that no exponential is needed to know.
+    return -alpha * gap < -709.0 ? 0.0 : exponential(-alpha * gap);
+}
+
+// `Partial::merge`. First the weights of two neighbours: 1 and 0 leave the left one as it is.
+FN void weights_of(double alpha, const double* left, const double* right, double& mine, double& theirs) {
+    mine = 1.0; theirs = 0.0;
+    if (right[SHIFT] == infinity()) return;
+    const double shift = fmin(left[SHIFT], right[SHIFT]);
+    mine = left[SHIFT] == infinity() ? 0.0 : weight_of_gap(alpha, left[SHIFT] - shift);
+    theirs = weight_of_gap(alpha, right[SHIFT] - shift);
+}
+FN double merged(double mine, double theirs, double left, double right) {
+    return theirs > 0.0 || mine != 1.0 ? mine * left + theirs * right : left;
+}
+FN double merged_field(double mine, double theirs, const double* left, const double* right, u32 what) {
+    if (what == LEAST || what == PARTICLE) return right[LEAST] < left[LEAST] ? right[what] : left[what];
+    if (what == FAILED || what == INFEASIBLE) return left[what] + right[what];
+    if (what == SHIFT) return fmin(left[SHIFT], right[SHIFT]);
+    if (what == SQUARES) { mine = mine * mine; theirs = theirs * theirs; }
+    return merged(mine, theirs, left[what], right[what]);
+}
