@@ -138,9 +138,9 @@ fn every_setting() {
     let points = InitialLaw::Points((0..420).map(|i| f64::from(i % 17) - 8.0).collect());
     // One launch for all that have the same switches.
     let settings = vec![
-        CboConfig { kick: Some(0.5), ..base.clone() },
         CboConfig { freeze: Some(vec![0.5; 6]), ..base.clone() },
         CboConfig { freeze: Some(vec![0.0; 6]), ..base.clone() },
+        CboConfig { kick: Some(0.5), ..base.clone() },
         CboConfig { init: normal.clone(), ..base.clone() },
         CboConfig { init: points, ..base.clone() },
         CboConfig { diameter: Some(3.0), steps: Some(200), sigma: Sigma::Constant(0.1), ..base.clone() },
