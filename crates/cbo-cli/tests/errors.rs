@@ -40,6 +40,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("minimize sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
     ("minimize g06 --device cuda", &["device = cuda:0", "constraints"]),
     ("bench --device cuda:999", &["device = cuda:999"]),
+    ("mnist train --epochs 1 --device cuda:999", &["device = cuda:999", "--device cpu"]),
     ("success sphere --dim 2 --device cuda:999", &["device = cuda:999", "--device cpu"]),
     ("success g06 --device cuda", &["device = cuda:0", "constraints", "--device cpu"]),
     ("compare sphere --dim 2 --methods cbo --device cuda:999", &["device = cuda:999", "--device cpu"]),
