@@ -246,9 +246,10 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
                 double* const seen = desk + b * DESK + lane;
                 seen[0] = low; seen[8] = where; seen[16] = fails; seen[24] = infinite;
             }
-            if (t == 0) vanishing = moved = wide = wider = any = 0;
         }
         PHASE(t) for (u32 b = t; b < blocks; b += TEAM) {
+            // One phase after the last look at them.
+            if (t == 0 && b == 0) vanishing = moved = wide = wider = any = 0;
             const double* const seen = desk + b * DESK;
             double low = seen[0], where = seen[8], fails = seen[16], infinite = seen[24];
             EACH for (u32 lane = 1; lane < 8; ++lane) {

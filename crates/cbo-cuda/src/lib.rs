@@ -119,10 +119,8 @@ impl Cuda {
         }
     }
 
-    /// Says before anything is allocated that there is too little memory.
-    fn check_memory<T>(&self, particles: usize, shape: Shape) -> Result<(), SolveError> {
-        let sums = shape.sums(particles).0 * shape.stride() * 8;
-        let needed = (shape.room(particles) as u64) * (shape.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64;
+    /// Says before anything is allocated that there is too little memory for so many particles, which need so many bytes.
+    fn check_memory(&self, particles: usize, needed: u64) -> Result<(), SolveError> {
         match self.machine.free_bytes() {
             Some(free) if free < needed => {
                 let remedy =
@@ -150,7 +148,8 @@ impl Cuda {
     /// The same with this energy, compiled into the kernels, and positions in groups or in columns.
     fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace, grouped: bool) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim(), grouped);
-        self.check_memory::<T>(plan.config().particles, shape)?;
+        let particles = plan.config().particles;
+        self.check_memory(particles, shape.bytes::<T>(particles))?;
         let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
         OnDevice::begin(plan, shape, &self.machine, program)
     }

@@ -153,6 +153,8 @@ impl Device<f32> for Networks<'_> {
         self.check(plan)?;
         let (cuda, evaluator) = (self.cuda, self.objective.evaluator());
         let blocks: Arc<[Sizes]> = cuda.sizes(evaluator)?.into();
+        let particles = plan.config().particles;
+        cuda.check_memory(particles, particles as u64 * plan.dim() as u64 * size_of::<f32>() as u64)?;
         let failed = |fault: Fault| refuse("device", cuda.name.clone(), fault.0);
         let program = cuda.program(evaluator, &blocks, plan.config()).map_err(failed)?;
         let images = Arc::new(Images::new(&cuda.machine, self.objective.data()).map_err(failed)?);

@@ -87,6 +87,12 @@ impl Shape {
         if self.grouped { (i / GROUP * self.dim + k) * GROUP + i % GROUP } else { k * particles + i }
     }
 
+    /// Bytes that so many particles take on a device.
+    pub fn bytes<T>(&self, particles: usize) -> u64 {
+        let sums = self.sums(particles).0 * self.stride() * 8;
+        (self.room(particles) as u64) * (self.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64
+    }
+
     /// Numbers of a partial sum.
     pub fn stride(&self) -> usize {
         FIELDS + self.dim

@@ -1,14 +1,16 @@
 //! Training on the kernels beside training by the engine: the same bits.
 
 use crate::bits::{bits, device};
-use crate::host::is_there;
+use crate::host::{Host, is_there};
 use cbo::{
     Alpha, CboConfig, Diffusion, Hopping, HoppingStart, HoppingWeights, InitialLaw, Method, Scheme, Sigma, StepReport,
     resume, solve,
 };
+use cbo_cuda::Cuda;
 use cbo_problems::mnist::{self, Dataset};
 use cbo_problems::nn::{CrossEntropy, Network, Order, Shape};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 fn data() -> Dataset {
     mnist::subset().expect("images")
@@ -160,4 +162,13 @@ fn what_is_not_there_is_refused_by_name() {
     }
     let said = refused("bn, dense 10", &base);
     assert!(said.contains("network") && said.contains("conv or dense"), "{said}");
+}
+
+#[test]
+fn too_little_memory_is_said_before_anything_is_allocated() {
+    let data = data();
+    let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 20, Order::Sequential).expect("a size");
+    let small = Cuda::on(Arc::new(Host { free: Some(100_000), ..Host::default() }));
+    let said = small.networks(&objective).solve(&paper(), &mut ()).expect_err("too little memory").to_string();
+    assert!(said.contains("particles = 12") && said.contains("0.0 GB"), "{said}");
 }
