@@ -169,6 +169,6 @@ fn too_little_memory_is_said_before_anything_is_allocated() {
     let data = data();
     let objective = CrossEntropy::new(&Network::lenet1(), &data.train, 20, Order::Sequential).expect("a size");
     let small = Cuda::on(Arc::new(Host { free: Some(100_000), ..Host::default() }));
-    let said = small.networks(&objective).solve(&paper(), &mut ()).expect_err("too little memory").to_string();
+    let said = small.networks(&objective).solve(paper(), &mut ()).expect_err("too little memory").to_string();
     assert!(said.contains("particles = 12") && said.contains("0.0 GB"), "{said}");
 }
