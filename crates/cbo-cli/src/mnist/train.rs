@@ -296,6 +296,7 @@ fn refused(error: TrainingError) -> CliError {
              have another number of steps; put them back in {CONFIG}"
         )),
         error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),
+        error @ TrainingError::Device(_) => CliError::failed(&error),
         other => CliError::usage(&other),
     }
 }
