@@ -3,12 +3,12 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: test tools format lint docs unit sets examples licences package build figures bench compare python models \
+.PHONY: test tools format lint docs unit sets examples licences package main-command build figures bench compare python models \
   python-if-there kernels test-cuda fuzz soak book clean
 
 # What `unit` builds (programs, tests, examples, optimised and with the features of the whole workspace) is what later steps use;
 # `licences` is a part of it. `package` and `python` share libraries with what was built before.
-test: tools format lint docs unit sets examples package build python-if-there
+test: tools format lint docs unit sets examples package main-command python-if-there
 
 # The toolchain's own parts; apart from these only a C compiler is needed.
 tools:
@@ -68,10 +68,12 @@ licences:
 package:
 	sh tests/package.sh
 
-# The README's main command.
+# The README's main command, by the program that `unit` has built.
+main-command:
+	$${CARGO_TARGET_DIR:-target}/release/cbo minimize rastrigin --dim 20
+
 build:
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
-	$${CARGO_TARGET_DIR:-target}/release/cbo minimize rastrigin --dim 20
 
 # Python is optional: where it has no virtual environments, its tests are skipped, with a note.
 python-if-there:
