@@ -413,7 +413,7 @@ impl<'a> Descent<'a> {
         self.model = Regression::new(kind, frame, &self.points, self.lambda);
     }
 
-    fn predict(&mut self, points: &[f64]) -> Option<Vec<f64>> {
+    fn predict(&mut self, points: &[f64]) -> Option<&[f64]> {
         self.model.as_mut().map(|model| model.predict(points))
     }
 

@@ -133,6 +133,13 @@ impl Model {
     /// The values at some points.
     pub fn predict(&self, points: &[f64]) -> Vec<f64> {
         let dim = self.gradient.len();
+        if self.kind != Kind::Full {
+            let value = |point: &[f64]| {
+                let terms = point.iter().zip(&self.gradient).zip(&self.curvature);
+                self.constant + terms.map(|((x, g), c)| (0.5 * c * x + g) * x).sum::<f64>()
+            };
+            return points.chunks_exact(dim).map(value).collect();
+        }
         let mut slopes = self.bend(points);
         for slope in slopes.chunks_exact_mut(dim) {
             slope.iter_mut().zip(&self.gradient).for_each(|(s, g)| *s = 0.5 * *s + g);
@@ -141,26 +148,34 @@ impl Model {
         pairs.map(|(point, slope)| self.constant + dot(slope, point)).collect()
     }
 
-    /// The solution w of `(curvature + mu) w = -gradient`, and `w' (curvature + mu)^-1 w`. `None` if the matrix is not positive definite.
-    fn solve(&self, mu: f64) -> Option<(Vec<f64>, f64)> {
+    /// The solution w of `(curvature + mu) w = -gradient`. `None` if the matrix, of which a factor is left in `factor`, is not positive
+    /// definite.
+    fn solve(&self, mu: f64, factor: &mut Vec<f64>) -> Option<Vec<f64>> {
         let mut w: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        factor.clone_from(&self.curvature);
         if self.kind != Kind::Full {
-            let sums = || self.curvature.iter().map(|c| c + mu);
-            w.iter_mut().zip(sums()).for_each(|(w, c)| *w /= c);
-            let slope = w.iter().zip(sums()).map(|(w, c)| w * w / c).sum();
-            return sums().all(|c| c > 0.0).then_some((w, slope));
+            factor.iter_mut().for_each(|c| *c += mu);
+            w.iter_mut().zip(factor.iter()).for_each(|(w, c)| *w /= c);
+            return factor.iter().all(|c| *c > 0.0).then_some(w);
         }
         let dim = w.len();
-        let mut matrix = self.curvature.clone();
-        (0..dim).for_each(|k| matrix[k * dim + k] += mu);
-        if !cholesky(dim, &mut matrix) {
+        (0..dim).for_each(|k| factor[k * dim + k] += mu);
+        if !cholesky(dim, factor) {
             return None;
         }
-        solve_lower(dim, &matrix, &mut w);
-        solve_lower_transposed(dim, &matrix, &mut w);
-        let mut half = w.clone();
-        solve_lower(dim, &matrix, &mut half);
-        Some((w, square(&half)))
+        solve_lower(dim, factor, &mut w);
+        solve_lower_transposed(dim, factor, &mut w);
+        Some(w)
+    }
+
+    /// `w' (curvature + mu)^-1 w` with the factor that [`solve`](Self::solve) left.
+    fn slope(&self, w: &[f64], factor: &[f64]) -> f64 {
+        if self.kind != Kind::Full {
+            return w.iter().zip(factor).map(|(w, c)| w * w / c).sum();
+        }
+        let mut half = w.to_vec();
+        solve_lower(w.len(), factor, &mut half);
+        square(&half)
     }
 
     /// The minimiser in the ball of this radius around 0: `(curvature + mu) w = -gradient` with the least mu >= 0 for which it is one, by
@@ -175,10 +190,10 @@ impl Model {
             return None;
         }
         let (mut low, mut high, mut mu) = (0.0, 2.0 * size, *start * size);
-        let (mut found, mut zero) = (None, false);
+        let (mut found, mut zero, mut factor) = (None, false, Vec::new());
         for _ in 0..40 {
             zero |= mu == 0.0;
-            let Some((w, slope)) = self.solve(mu) else {
+            let Some(w) = self.solve(mu, &mut factor) else {
                 low = mu;
                 mu = 0.5 * (low + high);
                 continue;
@@ -188,17 +203,20 @@ impl Model {
                 return found;
             }
             if length <= radius {
-                high = mu;
-                found = Some(w);
                 *start = mu / size;
-                if mu == 0.0 || length > 0.99 * radius {
-                    break;
+                if mu == 0.0 || length > 0.9 * radius {
+                    return Some(w);
                 }
+                high = mu;
             } else {
                 low = mu;
             }
+            let slope = self.slope(&w, &factor);
+            if length <= radius {
+                found = Some(w);
+            }
             // A little less than the radius, so that the step ends inside.
-            let aim = 0.995 * radius;
+            let aim = 0.95 * radius;
             let next = mu + length * length / slope * (length - aim) / aim;
             mu = if next > low && next < high {
                 next

@@ -6,6 +6,7 @@ use super::descent::{joined, median};
 use super::model::{Frame, Kind, Model, fill};
 use crate::buffer::Buffer;
 use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
+use crate::matrix::pairs::add_squares_of_pairs;
 use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
@@ -24,12 +25,16 @@ const HEAVIEST: f64 = 9.0;
 const RANKS: f64 = 6.0;
 /// By which factor a weight may be too large or too small before it is changed.
 const TOLERANCE: f64 = 2.0;
+/// A point that should no longer count stays until the regression is begun anew if it matters at most this much, compared to others.
+const LIGHT: f64 = 0.01;
+/// Of about so many points the median is taken where a rough one is enough.
+const POLLED: usize = 32;
 /// A point is not taken out if less than this is left of what is known of some term.
 const LEAST: f64 = 1e-6;
 /// An error of the model is small if it is at most this part of how much its values differ,
-const FORESEEN: f64 = 0.1;
+const FORESEEN: f64 = 0.3;
 /// and as long as errors are small so many points may wait.
-const PATIENCE: usize = 4;
+const PATIENCE: usize = 8;
 /// Numbers in a cache line, and in a vector.
 const LINE: usize = 8;
 /// Changes of the inverse that are made in one pass over it.
@@ -52,6 +57,15 @@ struct Entry {
     value: f64,
     /// 0 if it is not in the sums.
     weight: f64,
+    /// The square of the largest terms, more or less.
+    reach: f64,
+}
+
+impl Entry {
+    /// How much it matters to the equations: far points do, even with little weight.
+    fn pull(&self) -> f64 {
+        self.weight * self.reach
+    }
 }
 
 #[derive(Debug)]
@@ -74,12 +88,16 @@ pub(super) struct Regression {
     inverse: Buffer<f64>,
     directions: Buffer<f64>,
     gains: Vec<f64>,
+    /// Room for the rows of points whose weights change, and for their products with the inverse.
+    scratch: Buffer<f64>,
     /// Of all terms, and zeros up to the end of a vector, so that each column of a matrix begins on a cache line.
     coefficients: Vec<f64>,
     /// Points added since it was begun.
     added: usize,
     /// The points whose values were asked for last, and the same in the coordinates of the model.
     asked: (Vec<f64>, Vec<f64>),
+    /// The model's values at these points, unless it has changed since.
+    predicted: Vec<f64>,
     /// How much better than the median of these values the least one is.
     range: f64,
     /// Points that were taken in since all were weighed.
@@ -141,9 +159,11 @@ impl Regression {
             inverse: Buffer::new(0),
             directions: Buffer::new(0),
             gains: Vec::new(),
+            scratch: Buffer::new(0),
             coefficients: vec![0.0; terms.next_multiple_of(LINE)],
             added: 0,
             asked: (Vec::new(), Vec::new()),
+            predicted: Vec::new(),
             range: 0.0,
             waiting: 0,
             told: false,
@@ -164,7 +184,8 @@ impl Regression {
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
             let mut row = vec![0.0; self.coefficients.len()];
             fill(self.kind, point, &mut row);
-            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
+            let reach = (1.0 + square(point) / point.len() as f64).powi(2);
+            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0, reach });
         }
     }
 
@@ -188,7 +209,10 @@ impl Regression {
             axpy_to(entry.weight * entry.value, row, &mut right);
         }
         let mut matrix = Buffer::new(width * width);
-        add_squares(width, &mut matrix, &rows, &weights);
+        match self.kind {
+            Kind::Full => add_squares_of_pairs(1 + self.frame.mean.len(), width, &mut matrix, &rows, &weights),
+            _ => add_squares(width, &mut matrix, &rows, &weights),
+        }
         let ridge = RIDGE * (0..terms).map(|k| matrix[k * width + k]).sum::<f64>() / terms as f64;
         (0..terms).for_each(|k| matrix[k * width + k] += ridge);
         (terms..width).for_each(|k| matrix[k * width + k] = 1.0);
@@ -244,11 +268,13 @@ impl Regression {
         // As better points come, all weights fall. Only their ratios matter, so most may stay as they are.
         let at = |number: &u64| (number - self.oldest) as usize;
         let ranked: Vec<(usize, f64)> = self.order.iter().map(at).zip(weights(count, terms)).collect();
-        let ratios = ranked.iter().map(|&(at, weight)| self.entries[at].weight / weight);
+        let polled = || ranked.iter().step_by(1 + count / POLLED);
+        let ratios = polled().map(|&(at, weight)| self.entries[at].weight / weight);
         let unit = median(ratios.filter(|ratio| *ratio > 0.0 && ratio.is_finite()));
-        let is_off = |&(at, weight): &(usize, f64)| match self.entries[at].weight {
-            0.0 => weight > 0.0,
-            now => !(1.0 / TOLERANCE..TOLERANCE).contains(&(now / weight)),
+        let light = LIGHT * median(polled().map(|&(at, _)| self.entries[at].pull()).filter(|pull| *pull > 0.0));
+        let is_off = |&(at, weight): &(usize, f64)| match (self.entries[at].weight, weight) {
+            (_, 0.0) => self.entries[at].pull() > light,
+            (now, weight) => !(now * TOLERANCE > weight && now < weight * TOLERANCE),
         };
         let old = (self.oldest..first).map(|number| (at(&number), 0.0));
         let mut changes: Vec<(usize, f64)> =
@@ -277,12 +303,14 @@ impl Regression {
         if self.inverse.is_empty() {
             self.inverse = inverse(width, &std::mem::replace(&mut self.factor, Buffer::new(0)));
             self.directions = Buffer::new(2 * AT_ONCE * width);
+            self.scratch = Buffer::new(2 * AT_ONCE * width);
         }
-        let (mut rows, mut directions) = (Buffer::new(changes.len() * width), Buffer::new(changes.len() * width));
+        let (rows, directions) = self.scratch.split_at_mut(AT_ONCE * width);
+        let (rows, directions) = (&mut rows[..changes.len() * width], &mut directions[..changes.len() * width]);
         for (&(at, _), row) in changes.iter().zip(rows.chunks_exact_mut(width)) {
             row.copy_from_slice(&self.entries[at].row);
         }
-        symmetric_times(width, &self.inverse, &rows, &mut directions);
+        symmetric_times(width, &self.inverse, rows, directions);
         for (&(at, weight), direction) in changes.iter().zip(directions.chunks_exact_mut(width)) {
             let entry = &mut self.entries[at];
             for (earlier, gain) in self.directions.chunks_exact(width).zip(&self.gains) {
@@ -319,6 +347,7 @@ impl Regression {
     /// The model with these coefficients.
     fn read_off(&mut self) -> bool {
         self.told = false;
+        self.predicted.clear();
         let mut coefficients: Vec<f64> = self.coefficients.iter().map(|c| c * self.scale).collect();
         coefficients[0] += self.zero;
         self.model = Model::new(self.kind, self.frame.mean.len(), &coefficients);
@@ -326,15 +355,18 @@ impl Regression {
     }
 
     /// The model's values at points.
-    pub fn predict(&mut self, points: &[f64]) -> Vec<f64> {
+    pub fn predict(&mut self, points: &[f64]) -> &[f64] {
         if self.asked.0 != points {
             self.asked = (points.to_vec(), points.to_vec());
             self.frame.enter(&mut self.asked.1);
+            self.predicted.clear();
         }
-        let values = self.model.predict(&self.asked.1);
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        self.range = median(values.iter().copied()) - least;
-        values
+        if self.predicted.is_empty() {
+            self.predicted = self.model.predict(&self.asked.1);
+            let least = self.predicted.iter().copied().fold(f64::INFINITY, f64::min);
+            self.range = median(self.predicted.iter().copied()) - least;
+        }
+        &self.predicted
     }
 
     /// The model's values at the last `count` points, and the true ones up to a constant and a positive factor.

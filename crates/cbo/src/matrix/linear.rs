@@ -87,12 +87,15 @@ impl Kernel<f64> for MultiplyLower<'_> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, lower, zs, to } = self;
+        let eights = if V::REGISTERS >= 32 { zs.len() / (8 * n) * 8 * n } else { 0 };
         let fours = zs.len() / (4 * n) * 4 * n;
-        let ((zs, z_rest), (to, rest)) = (zs.split_at(fours), to.split_at_mut(fours));
-        for (zs, to) in zs.chunks_exact(4 * n).zip(to.chunks_exact_mut(4 * n)) {
+        for (zs, to) in zs[..eights].chunks_exact(8 * n).zip(to.chunks_exact_mut(8 * n)) {
+            multiply_rows::<V, 8>(n, lower, zs, to);
+        }
+        for (zs, to) in zs[eights..fours].chunks_exact(4 * n).zip(to[eights..].chunks_exact_mut(4 * n)) {
             multiply_rows::<V, 4>(n, lower, zs, to);
         }
-        for (z, to) in z_rest.chunks_exact(n).zip(rest.chunks_exact_mut(n)) {
+        for (z, to) in zs[fours..].chunks_exact(n).zip(to[fours..].chunks_exact_mut(n)) {
             multiply_rows::<V, 1>(n, lower, z, to);
         }
     }
@@ -135,12 +138,15 @@ impl Kernel<f64> for MultiplyRowsBy<'_> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, matrix, zs, to } = self;
+        let eights = if V::REGISTERS >= 32 { zs.len() / (8 * n) * 8 * n } else { 0 };
         let fours = zs.len() / (4 * n) * 4 * n;
-        let ((zs, z_rest), (to, rest)) = (zs.split_at(fours), to.split_at_mut(fours));
-        for (zs, to) in zs.chunks_exact(4 * n).zip(to.chunks_exact_mut(4 * n)) {
+        for (zs, to) in zs[..eights].chunks_exact(8 * n).zip(to.chunks_exact_mut(8 * n)) {
+            multiply_by::<V, 8>(n, matrix, zs, to);
+        }
+        for (zs, to) in zs[eights..fours].chunks_exact(4 * n).zip(to[eights..].chunks_exact_mut(4 * n)) {
             multiply_by::<V, 4>(n, matrix, zs, to);
         }
-        for (z, to) in z_rest.chunks_exact(n).zip(rest.chunks_exact_mut(n)) {
+        for (z, to) in zs[fours..].chunks_exact(n).zip(to[fours..].chunks_exact_mut(n)) {
             multiply_by::<V, 1>(n, matrix, z, to);
         }
     }

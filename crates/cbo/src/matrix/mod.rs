@@ -1,4 +1,5 @@
 //! Small dense matrices, for the methods and for the tuning-free solver.
 
 pub(crate) mod linear;
+pub(crate) mod pairs;
 pub(crate) mod symmetric;

@@ -4,6 +4,7 @@
 use super::linear::{axpy, load, store};
 use crate::buffer::Buffer;
 use crate::simd::{Kernel, Vector, run};
+use std::ops::Range;
 
 /// Replaces the lower half of a symmetric matrix by its Cholesky factor. Tells whether it is positive definite; if it is not, the matrix
 /// is spoilt.
@@ -67,7 +68,8 @@ fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f6
             }
             let root = pivot.sqrt();
             column[0] = root;
-            column[1..].iter_mut().for_each(|v| *v /= root);
+            let factor = 1.0 / root;
+            column[1..].iter_mut().for_each(|v| *v *= factor);
         }
         first += width;
     }
@@ -105,7 +107,7 @@ fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
 }
 
 /// Rows of which the squares are added in one pass over a matrix.
-const ROWS: usize = 32;
+pub(super) const ROWS: usize = 32;
 
 /// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
 pub(crate) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
@@ -155,9 +157,9 @@ impl Kernel<f64> for AddSquaresTo<'_> {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
                 let columns = &mut columns[(at - first) * n..];
                 if four {
-                    add_to_columns::<V, 4, 4>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 4, 4>(n, at, at..n, columns, rows, weights);
                 } else {
-                    add_to_columns::<V, 1, 4>(n, at, n, columns, rows, weights);
+                    add_to_columns::<V, 1, 4>(n, at, at..n, columns, rows, weights);
                 }
                 at += if four { 4 } else { 1 };
             }
@@ -189,33 +191,33 @@ fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     while first < size {
         let columns = &mut matrix[first * n..];
         if first + W <= size {
-            add_to_columns::<V, W, B>(n, first, size, columns, rows, weights);
+            add_to_columns::<V, W, B>(n, first, first..size, columns, rows, weights);
             first += W;
         } else {
-            add_to_columns::<V, 1, B>(n, first, size, columns, rows, weights);
+            add_to_columns::<V, 1, B>(n, first, first..size, columns, rows, weights);
             first += 1;
         }
     }
 }
 
-/// What [`add_block`] does to `W` columns, which begin with column `first`.
+/// What [`add_block`] does to the entries `part` of `W` columns, which begin with column `first`.
 #[inline(always)]
-fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     first: usize,
-    size: usize,
+    part: Range<usize>,
     columns: &mut [f64],
     rows: &[f64],
     weights: &[f64],
 ) {
     // From the beginning of a vector on: what is above the diagonal does not matter.
-    let mut from = first / V::LANES * V::LANES;
-    while from + B * V::LANES <= size {
+    let mut from = part.start / V::LANES * V::LANES;
+    while from + B * V::LANES <= part.end {
         add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights);
         from += B * V::LANES;
     }
-    while from < size {
-        add_tile::<V, W, 1>(n, first, from, V::LANES.min(size - from), columns, rows, weights);
+    while from < part.end {
+        add_tile::<V, W, 1>(n, first, from, V::LANES.min(part.end - from), columns, rows, weights);
         from += V::LANES;
     }
 }
@@ -305,9 +307,9 @@ fn invert<V: Vector<Scalar = f64>, const W: usize>(n: usize, lower: &[f64]) -> B
                 let j = first + p;
                 axpy::<V>(-lower[j * n + at], &earlier[..=j], &mut row[..=j]);
             }
-            let pivot = lower[at * n + at];
-            row[..at].iter_mut().for_each(|v| *v /= pivot);
-            row[at] = 1.0 / pivot;
+            row[at] = 1.0 / lower[at * n + at];
+            let factor = row[at];
+            row[..at].iter_mut().for_each(|v| *v *= factor);
         }
         first += width;
     }
@@ -364,11 +366,17 @@ impl Kernel<f64> for SymmetricTimes<'_> {
         let mut first = 0;
         while first < n {
             let four = first + 4 <= n;
-            for (x, y) in rows.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+            let columns = &matrix[first * n..];
+            // Two rows at once read each entry once, if there are registers for both.
+            let pairs = if four && V::REGISTERS >= 32 { rows.len() / (2 * n) * 2 * n } else { 0 };
+            for (x, y) in rows[..pairs].chunks_exact(2 * n).zip(to.chunks_exact_mut(2 * n)) {
+                times_columns::<V, 4, 2>(n, first, columns, x, y);
+            }
+            for (x, y) in rows[pairs..].chunks_exact(n).zip(to[pairs..].chunks_exact_mut(n)) {
                 if four {
-                    times_columns::<V, 4>(n, first, &matrix[first * n..], x, y);
+                    times_columns::<V, 4, 1>(n, first, columns, x, y);
                 } else {
-                    times_columns::<V, 1>(n, first, &matrix[first * n..], x, y);
+                    times_columns::<V, 1, 1>(n, first, columns, x, y);
                 }
             }
             first += if four { 4 } else { 1 };
@@ -376,9 +384,9 @@ impl Kernel<f64> for SymmetricTimes<'_> {
     }
 }
 
-/// What `W` columns, which begin with column `first`, contribute to the product with x.
+/// What `W` columns, which begin with column `first`, contribute to the products with `R` rows x.
 #[inline(always)]
-fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
+fn times_columns<V: Vector<Scalar = f64>, const W: usize, const R: usize>(
     n: usize,
     first: usize,
     columns: &[f64],
@@ -386,33 +394,46 @@ fn times_columns<V: Vector<Scalar = f64>, const W: usize>(
     y: &mut [f64],
 ) {
     // The corner on the diagonal.
-    for q in 0..W {
-        let at = first + q;
-        y[at] += columns[q * n + at] * x[at];
-        for below in at + 1..first + W {
-            y[below] += columns[q * n + below] * x[at];
-            y[at] += columns[q * n + below] * x[below];
+    for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
+        for q in 0..W {
+            let at = first + q;
+            y[at] += columns[q * n + at] * x[at];
+            for below in at + 1..first + W {
+                y[below] += columns[q * n + below] * x[at];
+                y[at] += columns[q * n + below] * x[below];
+            }
         }
     }
-    let (mut factors, mut sums) = ([V::splat(0.0); W], [V::splat(0.0); W]);
-    for q in 0..W {
-        factors[q] = V::splat(x[first + q]);
+    let (mut factors, mut sums) = ([[V::splat(0.0); W]; R], [[V::splat(0.0); W]; R]);
+    for r in 0..R {
+        for q in 0..W {
+            factors[r][q] = V::splat(x[r * n + first + q]);
+        }
     }
     let mut from = first + W;
     while from < n {
         // Up to the beginning of a vector first: where columns begin on a cache line, so do all other vectors.
         let size = (V::LANES - from % V::LANES).min(n - from);
-        let (v, mut sum) = (load::<V>(size, &x[from..]), load::<V>(size, &y[from..]));
+        let (mut v, mut sum) = ([V::splat(0.0); R], [V::splat(0.0); R]);
+        for r in 0..R {
+            (v[r], sum[r]) = (load(size, &x[r * n + from..]), load(size, &y[r * n + from..]));
+        }
         for q in 0..W {
             let c = load::<V>(size, &columns[q * n + from..]);
-            sum = factors[q].mul_add(c, sum);
-            sums[q] = c.mul_add(v, sums[q]);
+            for r in 0..R {
+                sum[r] = factors[r][q].mul_add(c, sum[r]);
+                sums[r][q] = c.mul_add(v[r], sums[r][q]);
+            }
         }
-        store(sum, &mut y[from..from + size]);
+        for r in 0..R {
+            store(sum[r], &mut y[r * n + from..r * n + from + size]);
+        }
         from += size;
     }
-    for q in 0..W {
-        y[first + q] += sums[q].sum();
+    for r in 0..R {
+        for q in 0..W {
+            y[r * n + first + q] += sums[r][q].sum();
+        }
     }
 }
 

@@ -80,7 +80,7 @@ fn updating_gives_what_fitting_from_scratch_gives() {
 
 #[test]
 fn points_that_were_foreseen_wait_and_others_do_not() {
-    let dim = 4;
+    let dim = 6;
     let terms = Kind::Full.terms(dim);
     let all = samples(dim, 2 * terms + PATIENCE + 2, 1.0, quadratic);
     let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
@@ -143,4 +143,22 @@ fn a_minimiser_is_told_once() {
 
 fn extremes(points: &VecDeque<Sample>) -> (f64, f64) {
     points.iter().fold((f64::INFINITY, 0.0), |(low, high), p| (f64::min(low, p.value), f64::max(high, p.value)))
+}
+
+#[test]
+fn zz_time_of_a_fit() {
+    let dim = 20;
+    let all = samples(dim, 462, 0.999, |x| quadratic(x) + x.iter().map(|x| x.powi(4)).sum::<f64>());
+    for count in [254, 462] {
+        let points: VecDeque<Sample> = all.iter().take(count).cloned().collect();
+        let mut best = f64::INFINITY;
+        for _ in 0..500 {
+            let frame = frame(dim);
+            let start = std::time::Instant::now();
+            let fit = Regression::new(Kind::Full, frame, &points, 24).expect("a fit");
+            best = best.min(start.elapsed().as_secs_f64());
+            std::hint::black_box(&fit);
+        }
+        println!("fit of {count} points: {:.1} us", best * 1e6);
+    }
 }
