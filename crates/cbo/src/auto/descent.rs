@@ -410,7 +410,7 @@ impl<'a> Descent<'a> {
         }
         let Core { mean, step, shape, .. } = &self.core;
         let frame = Frame::new(mean.clone(), *step, shape.clone());
-        self.model = Regression::new(kind, frame, &self.points, self.lambda);
+        self.model = Regression::new(kind, frame, &self.points, self.lambda, self.model.take());
     }
 
     fn predict(&mut self, points: &[f64]) -> Option<&[f64]> {

@@ -32,9 +32,9 @@ const POLLED: usize = 32;
 /// A point is not taken out if less than this is left of what is known of some term.
 const LEAST: f64 = 1e-6;
 /// An error of the model is small if it is at most this part of how much its values differ,
-const FORESEEN: f64 = 0.3;
+const FORESEEN: f64 = 0.1;
 /// and as long as errors are small so many points may wait.
-const PATIENCE: usize = 8;
+const PATIENCE: usize = 4;
 /// Numbers in a cache line, and in a vector.
 const LINE: usize = 8;
 /// Changes of the inverse that are made in one pass over it.
@@ -81,8 +81,9 @@ pub(super) struct Regression {
     oldest: u64,
     /// Their numbers, the best first.
     order: Vec<u64>,
-    /// The Cholesky factor of the matrix, until the inverse is needed.
+    /// The Cholesky factor of the matrix, as it was when the equations were solved, and the rows of the points that counted.
     factor: Buffer<f64>,
+    rows: Buffer<f64>,
     /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
     /// be added.
     inverse: Buffer<f64>,
@@ -133,8 +134,15 @@ fn weights(count: usize, terms: usize) -> impl Iterator<Item = f64> {
 }
 
 impl Regression {
-    /// Fits the last points. `None` if their values do not differ, or the equations have no solution.
-    pub fn new(kind: Kind, frame: Frame, points: &VecDeque<Sample>, lambda: usize) -> Option<Self> {
+    /// Fits the last points. `None` if their values do not differ, or the equations have no solution. The memory of the regression `before`
+    /// is used again.
+    pub fn new(
+        kind: Kind,
+        frame: Frame,
+        points: &VecDeque<Sample>,
+        lambda: usize,
+        before: Option<Self>,
+    ) -> Option<Self> {
         let dim = frame.mean.len();
         let terms = kind.terms(dim);
         let count = window(terms, lambda).min(points.len());
@@ -146,6 +154,7 @@ impl Regression {
             return None;
         }
         let order: Vec<u64> = order.iter().map(|sample| sample.number).collect();
+        let (factor, rows) = before.map_or((Buffer::new(0), Buffer::new(0)), |before| (before.factor, before.rows));
         let mut new = Self {
             kind,
             model: Model::new(kind, dim, &vec![0.0; terms]),
@@ -155,7 +164,8 @@ impl Regression {
             entries: VecDeque::new(),
             oldest,
             order,
-            factor: Buffer::new(0),
+            factor,
+            rows,
             inverse: Buffer::new(0),
             directions: Buffer::new(0),
             gains: Vec::new(),
@@ -202,16 +212,25 @@ impl Regression {
         }
         let counting = || self.entries.iter().filter(|entry| entry.weight > 0.0);
         let weights: Vec<f64> = counting().map(|entry| entry.weight).collect();
-        let mut rows = Buffer::new(weights.len() * width);
+        let size = weights.len() * width;
+        let mut all = std::mem::replace(&mut self.rows, Buffer::new(0));
+        if all.len() < size {
+            all = Buffer::new(size);
+        }
+        let rows = &mut all[..size];
         let mut right = vec![0.0; width];
         for (entry, row) in counting().zip(rows.chunks_exact_mut(width)) {
             row.copy_from_slice(&entry.row);
             axpy_to(entry.weight * entry.value, row, &mut right);
         }
-        let mut matrix = Buffer::new(width * width);
+        let mut matrix = std::mem::replace(&mut self.factor, Buffer::new(0));
+        match matrix.len() == width * width {
+            true => matrix.fill(0.0),
+            false => matrix = Buffer::new(width * width),
+        }
         match self.kind {
-            Kind::Full => add_squares_of_pairs(1 + self.frame.mean.len(), width, &mut matrix, &rows, &weights),
-            _ => add_squares(width, &mut matrix, &rows, &weights),
+            Kind::Full => add_squares_of_pairs(1 + self.frame.mean.len(), width, &mut matrix, rows, &weights),
+            _ => add_squares(width, &mut matrix, rows, &weights),
         }
         let ridge = RIDGE * (0..terms).map(|k| matrix[k * width + k]).sum::<f64>() / terms as f64;
         (0..terms).for_each(|k| matrix[k * width + k] += ridge);
@@ -222,7 +241,7 @@ impl Regression {
         solve_lower(width, &matrix, &mut right);
         solve_lower_transposed(width, &matrix, &mut right);
         self.coefficients = right;
-        self.factor = matrix;
+        (self.factor, self.rows) = (matrix, all);
         self.read_off()
     }
 
@@ -301,7 +320,7 @@ impl Regression {
     fn change(&mut self, changes: &[(usize, f64)]) {
         let width = self.coefficients.len();
         if self.inverse.is_empty() {
-            self.inverse = inverse(width, &std::mem::replace(&mut self.factor, Buffer::new(0)));
+            self.inverse = inverse(width, &self.factor);
             self.directions = Buffer::new(2 * AT_ONCE * width);
             self.scratch = Buffer::new(2 * AT_ONCE * width);
         }
