@@ -204,7 +204,7 @@ impl Model {
             }
             if length <= radius {
                 *start = mu / size;
-                if mu == 0.0 || length > 0.9 * radius {
+                if mu == 0.0 || length > 0.99 * radius {
                     return Some(w);
                 }
                 high = mu;
@@ -216,7 +216,7 @@ impl Model {
                 found = Some(w);
             }
             // A little less than the radius, so that the step ends inside.
-            let aim = 0.95 * radius;
+            let aim = 0.995 * radius;
             let next = mu + length * length / slope * (length - aim) / aim;
             mu = if next > low && next < high {
                 next

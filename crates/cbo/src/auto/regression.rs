@@ -25,10 +25,6 @@ const HEAVIEST: f64 = 9.0;
 const RANKS: f64 = 6.0;
 /// By which factor a weight may be too large or too small before it is changed.
 const TOLERANCE: f64 = 2.0;
-/// A point that should no longer count stays until the regression is begun anew if it matters at most this much, compared to others.
-const LIGHT: f64 = 0.01;
-/// Of about so many points the median is taken where a rough one is enough.
-const POLLED: usize = 32;
 /// A point is not taken out if less than this is left of what is known of some term.
 const LEAST: f64 = 1e-6;
 /// An error of the model is small if it is at most this part of how much its values differ,
@@ -57,15 +53,6 @@ struct Entry {
     value: f64,
     /// 0 if it is not in the sums.
     weight: f64,
-    /// The square of the largest terms, more or less.
-    reach: f64,
-}
-
-impl Entry {
-    /// How much it matters to the equations: far points do, even with little weight.
-    fn pull(&self) -> f64 {
-        self.weight * self.reach
-    }
 }
 
 #[derive(Debug)]
@@ -194,8 +181,7 @@ impl Regression {
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
             let mut row = vec![0.0; self.coefficients.len()];
             fill(self.kind, point, &mut row);
-            let reach = (1.0 + square(point) / point.len() as f64).powi(2);
-            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0, reach });
+            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
         }
     }
 
@@ -287,13 +273,11 @@ impl Regression {
         // As better points come, all weights fall. Only their ratios matter, so most may stay as they are.
         let at = |number: &u64| (number - self.oldest) as usize;
         let ranked: Vec<(usize, f64)> = self.order.iter().map(at).zip(weights(count, terms)).collect();
-        let polled = || ranked.iter().step_by(1 + count / POLLED);
-        let ratios = polled().map(|&(at, weight)| self.entries[at].weight / weight);
+        let ratios = ranked.iter().map(|&(at, weight)| self.entries[at].weight / weight);
         let unit = median(ratios.filter(|ratio| *ratio > 0.0 && ratio.is_finite()));
-        let light = LIGHT * median(polled().map(|&(at, _)| self.entries[at].pull()).filter(|pull| *pull > 0.0));
-        let is_off = |&(at, weight): &(usize, f64)| match (self.entries[at].weight, weight) {
-            (_, 0.0) => self.entries[at].pull() > light,
-            (now, weight) => !(now * TOLERANCE > weight && now < weight * TOLERANCE),
+        let is_off = |&(at, weight): &(usize, f64)| match self.entries[at].weight {
+            0.0 => weight > 0.0,
+            now => !(1.0 / TOLERANCE..TOLERANCE).contains(&(now / weight)),
         };
         let old = (self.oldest..first).map(|number| (at(&number), 0.0));
         let mut changes: Vec<(usize, f64)> =
