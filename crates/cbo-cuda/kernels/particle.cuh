@@ -6,13 +6,7 @@
 #define STRIDE (FIELDS + DIM)
 #define WORDS ((ROWS + 31) / 32)
 #define LANES (sizeof(T) == 8 ? 8 : 16)
-enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES };
-
-#if CENTRE >= DIM
-#define CENTRE_OF(a, k) (a).centre[k]
-#else
-#define CENTRE_OF(a, k) (a).far_centre[k]
-#endif
+enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES, EXTENT };
 
 // Where positions lie. In groups of 32 particles, coordinate by coordinate in each, so that those of a warp are one piece of memory and
 // distances are known to the compiler; or, where others look at them and for
@@ -40,6 +34,12 @@ struct Lying {
     FN_MEMBER void set(u32 k, T v) { of(k) = v; }
     FN_MEMBER void need(u32) {}
 };
+// Those of one that moves from one place to another.
+struct Passing {
+    Lying from, to;
+    FN_MEMBER T at(u32 k) const { return from.at(k); }
+    FN_MEMBER void set(u32 k, T v) { to.set(k, v); }
+};
 
 #if ISOTROPIC
 // The distance from the centre; what is far from it, the scheme says.
@@ -49,9 +49,9 @@ template <class P, class A> FN T norm_of(const P& p, const A& a) {
     T lanes[LANES] = {};
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
 #if TRUNCATED && DRIFT_FIRST
-        const T x = (p.at(k) - CENTRE_OF(a, k)) * a.keep;
+        const T x = (p.at(k) - a.centre[k]) * a.keep;
 #else
-        const T x = p.at(k) - CENTRE_OF(a, k);
+        const T x = p.at(k) - a.centre[k];
 #endif
         lanes[k % LANES] = mul_add(x, x, lanes[k % LANES]);
     }
@@ -59,7 +59,7 @@ template <class P, class A> FN T norm_of(const P& p, const A& a) {
 #else
     T square = (T)0.0;
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
-        const T x = p.at(k) - CENTRE_OF(a, k);
+        const T x = p.at(k) - a.centre[k];
         square = mul_add(x, x, square);
     }
     return root(square);
@@ -94,7 +94,7 @@ template <class A> FN T settled(T x, u32 k, const A& a) {
     return x;
 }
 
-// How a particle moves. `a` has the fields of `Args` in `step.cuh` that are named here.
+// How a particle moves. `a` has the fields of `Now` in `step.cuh` that are named here.
 template <class A> struct Mover {
     const A& a;
     u32 particle;
@@ -118,7 +118,7 @@ template <class A> struct Mover {
         EACH for (u32 j = 0; j < 4; ++j) {
             const u32 k = 4 * quad + j;
             if (k < DIM) {
-                const T centre = CENTRE_OF(a, k), distance = x[j] - centre;
+                const T centre = a.centre[k], distance = x[j] - centre;
 #if ISOTROPIC
                 T moved = mul_add(amplitude, xi.z[j], mul_add(distance, a.keep, centre));
 #elif TRUNCATED
@@ -170,6 +170,7 @@ FN double merged_field(double mine, double theirs, const double* left, const dou
     if (what == LEAST || what == PARTICLE) return right[LEAST] < left[LEAST] ? right[what] : left[what];
     if (what == FAILED || what == INFEASIBLE) return left[what] + right[what];
     if (what == SHIFT) return fmin(left[SHIFT], right[SHIFT]);
+    if (what == EXTENT) return greatest_of(left[EXTENT], right[EXTENT]);
     if (what == SQUARES) { mine = mine * mine; theirs = theirs * theirs; }
     return merged(mine, theirs, left[what], right[what]);
 }

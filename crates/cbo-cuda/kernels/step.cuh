@@ -2,62 +2,94 @@
 //
 // All that is done to a particle is done in the order of the engine. A thread block has the ROWS particles of a block of the engine, and sums
 // them up as the engine does. Sums are merged along the engine's tree, CHUNK of them by the thread block that comes last among those that
-// have them, and so on until all are one.
+// have them, and so on until all are one. The last one also decides where the next move goes, so that a step can follow another before
+// anybody has looked at it: it reads positions and energies where the step before has left them and writes them elsewhere.
 //
 // From `source.rs`: T, DIM, ROWS, THREADS, CHUNK, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`; from
 // `particle.cuh` the move and the sums.
 
 #define WARPS (THREADS / WARP)
 
-// What a step is told. `backend.rs` writes the same.
+// What a step leaves for the move of the next: the consensus point, as it is and as particles see it.
+struct Heading {
+    double consensus[DIM];
+    T centre[DIM];
+    u32 vanishes, kicks;
+};
+
+// What a step is told. `backend/launch.rs` writes the same.
 struct Args {
-    T* positions;
+    T* from;  // positions before the move, and after it
+    T* to;
     T* energies;
     double* partials;
     double* result;  // of `widths`; `step` puts the merged sums and the best particle's position there, as `publish` does
     const T* low;
     const T* high;
     const T* far_centre;  // the centre where it does not fit below
+    Heading* heading;
+    const double* frozen;  // the consensus point, if it is given
     u64 particles;
     u64 launch;
     double alpha;
+    double kick_below;  // how far the consensus point must have moved; 0 if it may stand still
     u32 key[2], diffusion[2], kick_noise[2];
-    u32 moves, kicks, vanishes, evaluates, weighs, padding;
+    u32 moves, kicks, vanishes, evaluates, weighs;
+    u32 extents;  // whether somebody will ask how far the swarm extends
+    u32 follows;  // whether the centre and what depends on it are in `heading`
+    u32 padding;
     u32* arrived;  // thread blocks that have come to a place of the tree
     T keep, noise, kick, longest;
     T centre[CENTRE];
 };
 
-FN Lying particle(const Args& a, u64 i) { return {first_coordinate(a.positions, i), a.particles}; }
+// What `Mover` reads.
+struct Now {
+    const u32 (&key)[2], (&diffusion)[2], (&kick_noise)[2];
+    const T &keep, &noise, &kick, &longest;
+    const T *low, *high, *centre;
+    u32 kicks, vanishes;
+    FN_MEMBER Now(const Args& a, const T* centre)
+        : key(a.key), diffusion(a.diffusion), kick_noise(a.kick_noise), keep(a.keep), noise(a.noise), kick(a.kick), longest(a.longest),
+          low(a.low), high(a.high), centre(centre), kicks(a.kicks), vanishes(a.vanishes) {
+        if (a.follows) { kicks = a.heading->kicks; vanishes = a.heading->vanishes; }
+    }
+};
+
+// A particle after the move, and before it.
+FN Lying particle(const Args& a, u64 i) { return {first_coordinate(a.to, i), a.particles}; }
+FN Lying origin(const Args& a, u64 i) { return {first_coordinate(a.from, i), a.particles}; }
 
 // The coordinates of one particle that moves while its energy is computed: four of them are moved and written when they are first needed,
 // and the next ones are on their way. A call waits for all that is on its way to registers, so where normals are CALLED it is on its way to
 // shared memory.
 struct Moving {
-    Mover<Args> mover;
-    Lying lying;
+    Mover<Now> mover;
+    Lying from, to;
     T x[(DIM + 3) / 4 * 4];
 #if CALLED
     T* ring;  // this thread's first one of (AHEAD + 1) times four
     FN_MEMBER T* next(u32 quad, u32 j) { return ring + (quad % (AHEAD + 1) * 4 + j) * THREADS; }
     FN_MEMBER void fetch(u32 quad) {
-        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) COPY_AHEAD(next(quad, j), &lying.of(4 * quad + j));
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) COPY_AHEAD(next(quad, j), &from.of(4 * quad + j));
         COPIES_END();
     }
     FN_MEMBER void take(u32 quad, T (&four)[4]) {
         COPIES_LEFT(AHEAD - 1);
         EACH for (u32 j = 0; j < 4; ++j) four[j] = *next(quad, j);
     }
-    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p, T* room) : mover(a, (u32)i, p), lying(p), ring(room) {
+    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T* room)
+        : mover(now, (u32)i, origin(a, i)), from(origin(a, i)), to(particle(a, i)), ring(room) {
 #else
     T next[AHEAD][4];
     FN_MEMBER void fetch(u32 quad) {
-        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[quad % AHEAD][j] = lying.at(4 * quad + j);
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[quad % AHEAD][j] = from.at(4 * quad + j);
     }
     FN_MEMBER void take(u32 quad, T (&four)[4]) {
         EACH for (u32 j = 0; j < 4; ++j) four[j] = next[quad % AHEAD][j];
     }
-    FN_MEMBER Moving(const Args& a, u64 i, const Lying& p, T*) : mover(a, (u32)i, p), lying(p) {
+    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T*)
+        : mover(now, (u32)i, origin(a, i)), from(origin(a, i)), to(particle(a, i)) {
 #endif
         EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad);
     }
@@ -67,16 +99,16 @@ struct Moving {
         take(quad, four);
         fetch(quad + AHEAD);
         mover.move(quad, four);
-        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) lying.set(4 * quad + j, x[4 * quad + j] = four[j]);
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) to.set(4 * quad + j, x[4 * quad + j] = four[j]);
     }
 };
 
 // Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes. `room` is of this thread.
-FN T visit(const Args& a, u64 i, u32* sign, T* room) {
+FN T visit(const Args& a, const Now& now, u64 i, u32* sign, T* room) {
     Lying lying = particle(a, i);
 #if LAZY
     if (a.moves) {
-        Moving p(a, i, lying, room);
+        Moving p(a, now, i, room);
         const T e = energy(p);
 #if VANISHING
 #if HELD
@@ -91,15 +123,19 @@ FN T visit(const Args& a, u64 i, u32* sign, T* room) {
     }
     Lying& p = lying;
 #elif HELD
+    const Lying before = origin(a, i);
     Held p;
-    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = lying.at(k);
+    EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) p.x[k] = before.at(k);
     if (a.moves) {
-        advance(p, a, (u32)i);
+        advance(p, now, (u32)i);
         EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) lying.set(k, p.x[k]);
     }
 #else
     Lying& p = lying;
-    if (a.moves) advance(p, a, (u32)i);
+    if (a.moves) {
+        Passing passing = {origin(a, i), lying};
+        advance(passing, now, (u32)i);
+    }
 #endif
     if (!a.evaluates) return a.energies[i];
 #if VANISHING
@@ -108,6 +144,13 @@ FN T visit(const Args& a, u64 i, u32* sign, T* room) {
     FORGET();
 #endif
     return energy(p);
+}
+
+// How far the swarm extends at the least, from some first coordinates.
+FN double extent_of(const T* edge) {
+    T low = edge[0], high = edge[0];
+    EACH_EIGHTH for (u32 i = 1; i < 32; ++i) { low = least_of(edge[i], low); high = greatest_of(edge[i], high); }
+    return (double)high - (double)low;
 }
 
 // One coordinate of the sums of some members of a chunk.
@@ -130,10 +173,10 @@ FN void publish(const Args& a, u32 place, double x) {
 }
 
 KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
-    SHARED T energies[ROWS], best[WARPS];
+    SHARED T energies[ROWS], best[WARPS], edge[32];
     SHARED double weights[ROWS], lanes[8], squares[8];
     SHARED u32 place[WARPS], failed[WARPS], weighed[WORDS];
-    SHARED u32 last;
+    SHARED u32 last, moved, vanishing;
 #if CALLED
     SHARED T room[(AHEAD + 1) * 4 * THREADS];
 #else
@@ -141,6 +184,14 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
 #endif
     const u64 first = (u64)BLOCK * ROWS;
     const u32 rows = a.particles - first < ROWS ? (u32)(a.particles - first) : ROWS;
+
+#if CENTRE >= DIM
+    SHARED T centre[DIM];
+    PHASE(t) for (u32 k = t; k < DIM; k += TEAM) centre[k] = a.follows ? a.heading->centre[k] : a.centre[k];
+#else
+    const T* const centre = a.far_centre;
+#endif
+    const Now now(a, centre);
 
     // Positions and energies, and the least of those, the place of that, and the failures in each warp. If energies vanish, all again.
 #if VANISHING
@@ -163,10 +214,10 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 } else {
                     u32* const sign = r % VANISHING == 0 ? &vanished[r / VANISHING] : 0;
                     if (sign) *sign = 0;
-                    e = visit(a, first + r, sign, room + t);
+                    e = visit(a, now, first + r, sign, room + t);
                 }
 #else
-                const T e = visit(a, first + r, 0, room + t);
+                const T e = visit(a, now, first + r, 0, room + t);
 #endif
                 if (a.evaluates) a.energies[first + r] = e;
                 energies[r] = e;
@@ -190,6 +241,7 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     PHASE(t) {
         T low = best[0];
         EACH for (u32 w = 1; w < WARPS; ++w) low = least_of(best[w], low);
+        if (a.extents && t < 32) edge[t] = particle(a, first + (t < rows ? t : 0)).at(0);
         for (u32 r = t; r < 32 * WORDS; r += TEAM) {
             double w = 0.0;
             if (r < rows && low != (T)infinity()) {
@@ -229,10 +281,11 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
             fails += failed[w];
         }
         sums[LEAST] = low; sums[PARTICLE] = (double)(first + (low == (T)infinity() ? 0 : where));
-        sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = low; sums[SQUARES + 1] = 0.0;
+        sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = low; sums[EXTENT] = a.extents ? extent_of(edge) : 0.0;
         sums[MASS] = sum_of<double, 8>(lanes); sums[SQUARES] = sum_of<double, 8>(squares);
         const u32 left = count - node / CHUNK * CHUNK;
         last = LAST_OF(a.arrived[node / CHUNK], left < CHUNK ? left : CHUNK);
+        moved = vanishing = 0;
         SEE_OTHERS();
     }
     // Of each of them, then of merged ones, level by level, all but the coordinates; and the weights of all pairs.
@@ -267,14 +320,25 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
             for (u32 k = t; k < DIM; k += TEAM) {
                 if (k != t) load_coordinate(OWN_OF(own, t), from + FIELDS + k, members);
                 const double sum = merged_coordinate<CHUNK>(OWN_OF(own, t), mine, theirs);
-                if (all) publish(a, 2 * (FIELDS + k), sum); else to[FIELDS + k] = sum;
+                if (!all) { to[FIELDS + k] = sum; continue; }
+                publish(a, 2 * (FIELDS + k), sum);
+                // As `Run::agree` and `Run::decide` do.
+                const double agreed = a.frozen ? a.frozen[k] : head[MASS] == 0.0 ? 0.0 : sum / head[MASS];
+                const T seen = fabs(agreed) < TINY ? (T)0.0 : (T)agreed;
+                if (fabs(agreed - a.heading->consensus[k]) >= a.kick_below) moved = 1;
+                if (seen == (T)0.0) vanishing = 1;
+                a.heading->consensus[k] = agreed;
+                a.heading->centre[k] = seen;
             }
             for (u32 what = t; what < FIELDS; what += TEAM)
                 if (all) publish(a, 2 * what, head[what]); else to[what] = head[what];
             if (all) for (u32 k = t; k < DIM; k += TEAM)
                 publish(a, 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(particle(a, (u64)head[PARTICLE]).of(k)));
         }
-        if (all) return;
+        if (all) {
+            PHASE(t) if (t == 0) { a.heading->kicks = a.kick_below > 0.0 && !moved; a.heading->vanishes = vanishing; }
+            return;
+        }
         counters += (count + CHUNK - 1) / CHUNK;
         count = (count + CHUNK - 1) / CHUNK;
         node = chunk;

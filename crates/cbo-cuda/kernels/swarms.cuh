@@ -259,7 +259,7 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
             }
             double* const sum = sums + b * STRIDE;
             sum[LEAST] = low; sum[PARTICLE] = (double)(b * ROWS) + (low == infinity() ? 0.0 : where);
-            sum[FAILED] = fails; sum[INFEASIBLE] = infinite; sum[SHIFT] = low; sum[SQUARES + 1] = 0.0;
+            sum[FAILED] = fails; sum[INFEASIBLE] = infinite; sum[SHIFT] = low; sum[EXTENT] = 0.0;
         }
 
         // Values better than all before, in the order of their evaluation.

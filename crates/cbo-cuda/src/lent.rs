@@ -109,7 +109,7 @@ impl<T: Scalar> Device<T> for Lending<'_> {
         let nothing = Trace { lines: Vec::new(), value: Operand::Constant(0.0) };
         let energy = EnergyTrace { operations: nothing, vanishing: None };
         // In columns, as `Lent` says.
-        let run: OnDevice<T> = self.cuda.run_with(plan, &energy, false)?;
+        let run: OnDevice<T> = self.cuda.run_with(plan, &energy, false, true)?;
         *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.lend());
         Ok(Box::new(run))
     }

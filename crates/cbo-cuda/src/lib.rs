@@ -142,16 +142,22 @@ impl Cuda {
     /// The particles of a run at time 0, on the device.
     fn run_of<T: Scalar>(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<OnDevice<T>, SolveError> {
         self.check(plan)?;
-        self.run_with(plan, &self.energy_of(objective)?, self.grouped)
+        self.run_with(plan, &self.energy_of(objective)?, self.grouped, false)
     }
 
-    /// The same with this energy, compiled into the kernels, and positions in groups or in columns.
-    fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace, grouped: bool) -> Result<OnDevice<T>, SolveError> {
+    /// The same with this energy, compiled into the kernels, and positions in groups or in columns, which are `lent` or not.
+    fn run_with<T: Scalar>(
+        &self,
+        plan: &Plan,
+        energy: &EnergyTrace,
+        grouped: bool,
+        lent: bool,
+    ) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim(), grouped);
         let particles = plan.config().particles;
         self.check_memory(particles, shape.bytes::<T>(particles))?;
         let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
-        OnDevice::begin(plan, shape, &self.machine, program)
+        OnDevice::begin(plan, shape, &self.machine, program, lent)
     }
 }
 
