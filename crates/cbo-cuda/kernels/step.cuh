@@ -9,6 +9,12 @@
 // `particle.cuh` the move and the sums.
 
 #define WARPS (THREADS / WARP)
+#define QUADS ((DIM + 3) / 4)
+
+// Of CHUNK partial sums that are merged in one go, a thread has one coordinate of PART of them: the one that follows them, for item `at`.
+#define PARTS (CHUNK / PART)
+#define PART_OF(from, members, at) \
+    (from) + FIELDS + (at) % DIM + (u64)((at) / DIM) * PART * STRIDE, (members) > (at) / DIM * PART ? (members) - (at) / DIM * PART : 0
 
 // What a step leaves for the move of the next: the consensus point, as it is and as particles see it.
 struct Heading {
@@ -62,11 +68,18 @@ FN Lying origin(const Args& a, u64 i) { return {first_coordinate(a.from, i), a.p
 
 // The coordinates of one particle that moves while its energy is computed: four of them are moved and written when they are first needed,
 // and the next ones are on their way. A call waits for all that is on its way to registers, so where normals are CALLED it is on its way to
-// shared memory.
+// shared memory. Where the formula is ROLLED up, it has the last four alone.
 struct Moving {
     Mover<Now> mover;
     Lying from, to;
+    const Normals* drawn;  // if they are PREDRAWN
+#if ROLLED
+    T x[4];
+    FN_MEMBER T at(u32 k) const { return x[k % 4]; }
+#else
     T x[(DIM + 3) / 4 * 4];
+    FN_MEMBER T at(u32 k) const { return x[k]; }
+#endif
 #if CALLED
     T* ring;  // this thread's first one of (AHEAD + 1) times four
     FN_MEMBER T* next(u32 quad, u32 j) { return ring + (quad % (AHEAD + 1) * 4 + j) * THREADS; }
@@ -77,38 +90,57 @@ struct Moving {
     FN_MEMBER void take(u32 quad, T (&four)[4]) {
         COPIES_LEFT(AHEAD - 1);
         EACH for (u32 j = 0; j < 4; ++j) four[j] = *next(quad, j);
+        fetch(quad + AHEAD);
     }
-    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T* room)
+    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T* room, const Normals*)
         : mover(now, (u32)i, origin(a, i)), from(origin(a, i)), to(particle(a, i)), ring(room) {
-#else
-    T next[AHEAD][4];
-    FN_MEMBER void fetch(u32 quad) {
-        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[quad % AHEAD][j] = from.at(4 * quad + j);
-    }
-    FN_MEMBER void take(u32 quad, T (&four)[4]) {
-        EACH for (u32 j = 0; j < 4; ++j) four[j] = next[quad % AHEAD][j];
-    }
-    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T*)
-        : mover(now, (u32)i, origin(a, i)), from(origin(a, i)), to(particle(a, i)) {
-#endif
         EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad);
     }
-    FN_MEMBER T at(u32 k) const { return x[k]; }
+#else
+    // Those of the next one first.
+    T next[AHEAD][4];
+    FN_MEMBER void fetch(u32 quad, u32 place) {
+        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) next[place][j] = from.at(4 * quad + j);
+    }
+    FN_MEMBER void take(u32 quad, T (&four)[4]) {
+        EACH for (u32 j = 0; j < 4; ++j) {
+            four[j] = next[0][j];
+            EACH for (u32 place = 1; place < AHEAD; ++place) next[place - 1][j] = next[place][j];
+        }
+        fetch(quad + AHEAD, AHEAD - 1);
+    }
+    FN_MEMBER Moving(const Args& a, const Now& now, u64 i, T*, const Normals* drawn)
+        : mover(now, (u32)i, origin(a, i)), from(origin(a, i)), to(particle(a, i)), drawn(drawn) {
+        EACH for (u32 quad = 0; quad < AHEAD; ++quad) fetch(quad, quad);
+    }
+#endif
+    FN_MEMBER void four(u32 quad, T (&y)[4]) {
+        take(quad, y);
+#if PREDRAWN
+        mover.move(quad, y, drawn[quad]);
+#else
+        mover.move(quad, y);
+#endif
+        EACH for (u32 j = 0; j < 4; ++j) if (INSIDE(4 * quad + j)) to.set(4 * quad + j, y[j]);
+    }
     FN_MEMBER void need(u32 quad) {
-        T four[4];
-        take(quad, four);
-        fetch(quad + AHEAD);
-        mover.move(quad, four);
-        EACH for (u32 j = 0; j < 4; ++j) if (4 * quad + j < DIM) to.set(4 * quad + j, x[4 * quad + j] = four[j]);
+        T y[4];
+        four(quad, y);
+#if ROLLED
+        EACH for (u32 j = 0; j < 4; ++j) x[j] = y[j];
+#else
+        EACH for (u32 j = 0; j < 4; ++j) x[4 * quad + j] = y[j];
+#endif
     }
 };
 
-// Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes. `room` is of this thread.
-FN T visit(const Args& a, const Now& now, u64 i, u32* sign, T* room) {
+// Moves and evaluates particle i, and returns its energy; says at `sign`, if that is given, whether it vanishes. `room` and
+// `drawn` are of this thread.
+FN T visit(const Args& a, const Now& now, u64 i, u32* sign, T* room, const Normals* drawn) {
     Lying lying = particle(a, i);
 #if LAZY
     if (a.moves) {
-        Moving p(a, now, i, room);
+        Moving p(a, now, i, room, drawn);
         const T e = energy(p);
 #if VANISHING
 #if HELD
@@ -153,14 +185,17 @@ FN double extent_of(const T* edge) {
     return (double)high - (double)low;
 }
 
-// One coordinate of the sums of some members of a chunk.
+// One coordinate of PART members of a chunk, of which so many are there.
 FN void load_coordinate(double* x, const double* from, u32 members) {
-    EACH for (u32 m = 0; m < CHUNK; ++m) x[m] = m < members ? LOAD_FAR(from[m * STRIDE]) : 0.0;
+    EACH for (u32 m = 0; m < PART; ++m) x[m] = m < members ? LOAD_FAR(from[m * STRIDE]) : 0.0;
 }
-// One coordinate of COUNT neighbours, with the weights of all pairs, level by level.
-template <u32 COUNT> FN double merged_coordinate(double* x, const double* mine, const double* theirs) {
-    EACH for (u32 pair = 0; pair < COUNT / 2; ++pair) x[pair] = merged(mine[pair], theirs[pair], x[2 * pair], x[2 * pair + 1]);
-    if constexpr (COUNT > 2) return merged_coordinate<COUNT / 2>(x, mine + COUNT / 2, theirs + COUNT / 2);
+// One coordinate of COUNT neighbours, the `part`th of all, with the weights of all pairs of NODES, level by level.
+template <u32 COUNT, u32 NODES> FN double merged_coordinate(double* x, const double* mine, const double* theirs, u32 part) {
+    EACH for (u32 pair = 0; pair < COUNT / 2; ++pair) {
+        const u32 at = part * (COUNT / 2) + pair;
+        x[pair] = merged(mine[at], theirs[at], x[2 * pair], x[2 * pair + 1]);
+    }
+    if constexpr (COUNT > 2) return merged_coordinate<COUNT / 2, NODES / 2>(x, mine + NODES / 2, theirs + NODES / 2, part);
     return x[0];
 }
 
@@ -185,8 +220,18 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * ROWS;
     const u32 rows = a.particles - first < ROWS ? (u32)(a.particles - first) : ROWS;
 
+    LET_NEXT_BEGIN();
+#if PREDRAWN
+    // While the step before may still be looking for the centre.
+    OWN(Normals, drawn, QUADS)
+    if (a.moves) PHASE(t) if (t < rows) EACH for (u32 quad = 0; quad < QUADS; ++quad)
+        OWN_OF(drawn, t)[quad] = four_normals((u32)first + t, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+#else
+    OWN(Normals, drawn, 1)
+#endif
+    AWAIT_BEFORE();
 #if CENTRE >= DIM
-    SHARED T centre[DIM];
+    SHARED ALIGNED T centre[DIM];
     PHASE(t) for (u32 k = t; k < DIM; k += TEAM) centre[k] = a.follows ? a.heading->centre[k] : a.centre[k];
 #else
     const T* const centre = a.far_centre;
@@ -214,10 +259,10 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 } else {
                     u32* const sign = r % VANISHING == 0 ? &vanished[r / VANISHING] : 0;
                     if (sign) *sign = 0;
-                    e = visit(a, now, first + r, sign, room + t);
+                    e = visit(a, now, first + r, sign, room + t, OWN_OF(drawn, t));
                 }
 #else
-                const T e = visit(a, now, first + r, 0, room + t);
+                const T e = visit(a, now, first + r, 0, room + t, OWN_OF(drawn, t));
 #endif
                 if (a.evaluates) a.energies[first + r] = e;
                 energies[r] = e;
@@ -289,8 +334,8 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
         SEE_OTHERS();
     }
     // Of each of them, then of merged ones, level by level, all but the coordinates; and the weights of all pairs.
-    SHARED double heads[2 * CHUNK * FIELDS], mine[CHUNK], theirs[CHUNK];
-    OWN(double, own, CHUNK)
+    SHARED double heads[2 * CHUNK * FIELDS], mine[CHUNK], theirs[CHUNK], pieces[PARTS > 1 ? PARTS * DIM : 1];
+    OWN(double, own, PART)
     while (last) {
         const u32 chunk = node / CHUNK, left = count - chunk * CHUNK, members = left < CHUNK ? left : CHUNK;
         const double* from = level + (u64)chunk * CHUNK * STRIDE;
@@ -300,10 +345,10 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 // Nobody is as one without finite energies.
                 heads[at] = member < members ? LOAD_FAR(from[member * STRIDE + what]) : what == LEAST || what == SHIFT ? infinity() : 0.0;
             }
-            if (t < DIM) load_coordinate(OWN_OF(own, t), from + FIELDS + t, members);
+            if (t < DIM * PARTS) load_coordinate(OWN_OF(own, t), PART_OF(from, members, t));
         }
-        ONE_WARP for (u32 begin = 0, nodes = CHUNK; nodes > 1; begin += nodes, nodes /= 2)
-            WARP_PHASE(t) for (u32 at = t; at < nodes / 2 * FIELDS; at += 32) {
+        for (u32 begin = 0, nodes = CHUNK; nodes > 1; begin += nodes, nodes /= 2)
+            PHASE(t) for (u32 at = t; at < nodes / 2 * FIELDS; at += TEAM) {
                 const u32 pair = begin / 2 + at / FIELDS, what = at % FIELDS;
                 const double *one = heads + 2 * pair * FIELDS, *other = one + FIELDS;
                 double its, others;
@@ -311,15 +356,26 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 heads[(begin + nodes) * FIELDS + at] = merged_field(its, others, one, other, what);
                 if (what == 0) { mine[pair] = its; theirs[pair] = others; }
             }
-        MEET();
         const double* head = heads + (2 * CHUNK - 2) * FIELDS;
         const bool all = count <= CHUNK;
         level += (u64)count * STRIDE;
         double* to = level + (u64)chunk * STRIDE;
+#if PARTS > 1
+        PHASE(t) for (u32 at = t; at < DIM * PARTS; at += TEAM) {
+            if (at != t) load_coordinate(OWN_OF(own, t), PART_OF(from, members, at));
+            pieces[at] = merged_coordinate<PART, CHUNK>(OWN_OF(own, t), mine, theirs, at / DIM);
+        }
+#endif
         PHASE(t) {
             for (u32 k = t; k < DIM; k += TEAM) {
-                if (k != t) load_coordinate(OWN_OF(own, t), from + FIELDS + k, members);
-                const double sum = merged_coordinate<CHUNK>(OWN_OF(own, t), mine, theirs);
+#if PARTS > 1
+                double x[PARTS];
+                EACH for (u32 part = 0; part < PARTS; ++part) x[part] = pieces[part * DIM + k];
+                const double sum = merged_coordinate<PARTS, PARTS>(x, mine + CHUNK - PARTS, theirs + CHUNK - PARTS, 0);
+#else
+                if (k != t) load_coordinate(OWN_OF(own, t), PART_OF(from, members, k));
+                const double sum = merged_coordinate<PART, CHUNK>(OWN_OF(own, t), mine, theirs, 0);
+#endif
                 if (!all) { to[FIELDS + k] = sum; continue; }
                 publish(a, 2 * (FIELDS + k), sum);
                 // As `Run::agree` and `Run::decide` do.
@@ -370,6 +426,49 @@ KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
     PHASE(t) if (t == 0) a.result[BLOCK] = high[0] - low[0];
 }
 
+// The squares of SQUARED neighbouring coordinates, of row after row, summed in eight lanes: `Ensemble::mean_of_squares`.
+KERNEL(THREADS) squares(const GRID_CONSTANT Args a) {
+    SHARED double square[SQUARED], lanes[8];
+    const u64 first = (u64)BLOCK * SQUARED, left = a.particles * DIM - first;
+    const u32 count = left < SQUARED ? (u32)left : SQUARED;
+    // As they lie in memory: groups of 32 particles, of which not all belong here.
+    const u64 groups = first / DIM / 32, end = ((first + count - 1) / DIM / 32 + 1 - groups) * 32 * DIM;
+    PHASE(t) for (u64 at = t; at < end; at += TEAM) {
+        const u64 i = (groups + at / (32 * DIM)) * 32 + at % 32, k = at / 32 % DIM, place = i * DIM + k;
+        if (place < first || place >= first + count) continue;
+        const double x = (double)particle(a, i).at((u32)k);
+        square[place - first] = x * x;
+    }
+    PHASE(t) if (t < 8) {
+        double sum = 0.0;
+        EACH_EIGHTH for (u32 at = t; at < count; at += 8) sum = sum + square[at];
+        lanes[t] = sum;
+    }
+    PHASE(t) if (t == 0) {
+        double sum = 0.0;
+        EACH for (u32 lane = 0; lane < 8; ++lane) sum = sum + lanes[lane];
+        a.result[BLOCK] = sum;
+    }
+}
+
+// The particles at time 0.
+struct BeginArgs {
+    T* positions;
+    const double* law;
+    const T* low;
+    const T* high;
+    u64 particles;
+    u32 key[2], initial[2];
+    u32 law_kind, vanishes;
+};
+KERNEL(THREADS) begin(const GRID_CONSTANT BeginArgs a) {
+    const Noise noise = {{a.key[0], a.key[1]}, {a.initial[0], a.initial[1]}};
+    PHASE(t) for (u64 i = (u64)BLOCK * ROWS + t; i < (u64)BLOCK * ROWS + ROWS && i < a.particles; i += TEAM) {
+        Lying p = {first_coordinate(a.positions, i), a.particles};
+        draw(a.law_kind, a.law, noise, (u32)i, a, p);
+    }
+}
+
 // The floors of a step, for `cbo bench`: reading and writing all positions, and drawing all normals.
 KERNEL(THREADS) memory_floor(const GRID_CONSTANT Args a) {
     const u64 first = (u64)BLOCK * ROWS;
@@ -393,5 +492,7 @@ KERNEL(THREADS) normals_floor(const GRID_CONSTANT Args a) {
 
 RUN(step, Args)
 RUN(widths, Args)
+RUN(squares, Args)
+RUN(begin, BeginArgs)
 RUN(memory_floor, Args)
 RUN(normals_floor, Args)

@@ -3,6 +3,9 @@
 // A kernel is a sequence of phases: PHASE(t) is done by every thread t of a block, and is over for all of them before the next begins.
 // What outlives a phase is in SHARED memory, or each thread's OWN. ONE_WARP has phases of its own, after which all MEET. On the processor a
 // phase is a loop, in the order of the threads.
+//
+// A launch may begin while the one before still runs, once all blocks of that have come to LET_NEXT_BEGIN; it may touch what others write
+// after AWAIT_BEFORE only.
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
@@ -11,6 +14,8 @@
 #define FIRST_BIT(bits) (__ffs(bits) - 1)
 #define EACH _Pragma("unroll")
 #define EACH_EIGHTH _Pragma("unroll 8")
+#define EACH_SECOND _Pragma("unroll 2")
+#define ALIGNED __align__(16)
 #if HELD
 #define EACH_COORDINATE _Pragma("unroll")
 #else
@@ -33,6 +38,13 @@
 #define ONE_WARP if (threadIdx.x < 32)
 #define WARP_PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncwarp())
 #define MEET() __syncthreads()
+#if __CUDA_ARCH__ >= 900
+#define LET_NEXT_BEGIN() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define AWAIT_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define LET_NEXT_BEGIN() ((void)0)
+#define AWAIT_BEFORE() ((void)0)
+#endif
 #define FORGET() asm volatile("" ::: "memory")
 #define APART static __device__ __noinline__
 #define RUN(kernel, args)
@@ -45,6 +57,8 @@
 #define FIRST_BIT(bits) ((u32)__builtin_ctz(bits))
 #define EACH
 #define EACH_EIGHTH
+#define EACH_SECOND
+#define ALIGNED
 #define EACH_COORDINATE
 #define KERNEL(...) static void
 #define TEAM team_
@@ -63,6 +77,8 @@
 #define ONE_WARP
 #define WARP_PHASE(t) for (unsigned t = 0; t < 32; ++t)
 #define MEET() ((void)0)
+#define LET_NEXT_BEGIN() ((void)0)
+#define AWAIT_BEFORE() ((void)0)
 #define FORGET() ((void)0)
 #define APART static inline
 static unsigned block_, blocks_, team_;

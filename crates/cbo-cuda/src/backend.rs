@@ -5,15 +5,18 @@
 
 mod launch;
 
+use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
-use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program};
-use crate::source::Shape;
-use cbo::device::{Backend, Move, Reader, Weighing, Writer, decided_beforehand, on_processor};
+use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
+use crate::source::{GROUP, Shape};
+use cbo::device::{Backend, Move, Reader, SQUARES, Weighing, Writer, decided_beforehand, on_processor};
+use cbo::noise::{Noise, Stream};
 use cbo::{
     Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
     alpha_for_sample_size,
 };
 use launch::{Route, Work};
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -45,6 +48,8 @@ pub(crate) struct OnDevice<T> {
     /// Extents of the swarm, and whether somebody will ask for them.
     widths: Memory,
     extents: bool,
+    /// Sums of squares, if somebody has asked for them.
+    squares: OnceLock<Memory>,
     /// The move that was launched before the step before it was looked at, and the alpha of its weights.
     ahead: Option<(Move, f64)>,
     /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it. For
@@ -93,7 +98,6 @@ impl<T: Scalar> OnDevice<T> {
     ) -> Result<Self, SolveError> {
         let particles = plan.config().particles;
         let twice = !lent && machine.free_bytes().is_none_or(|free| free / 2 > shape.bytes::<T>(particles));
-        let start = on_processor::<T>(plan)?;
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
         let (sums, merged) = shape.sums(particles);
@@ -105,11 +109,12 @@ impl<T: Scalar> OnDevice<T> {
                 let energies = Arc::new(memory(particles * size_of::<T>())?);
                 Ok(Particles { positions: Arc::new(positions), energies })
             };
-            let mut places = vec![place(Memory::of(machine, &laid_out(shape, start.ensemble().rows()))?)?];
+            let room = shape.room(particles) * shape.dim * size_of::<T>();
+            let mut places = vec![place(memory(room)?)?];
             if twice {
-                places.push(place(memory(shape.room(particles) * shape.dim * size_of::<T>())?)?);
+                places.push(place(memory(room)?)?);
             }
-            Ok(Self {
+            let run = Self {
                 plan: plan.clone(),
                 shape,
                 program,
@@ -125,6 +130,7 @@ impl<T: Scalar> OnDevice<T> {
                 headed: None,
                 frozen: plan.config().freeze.as_ref().map(|point| Memory::of(machine, point)).transpose()?,
                 widths: shared(shape.dim * 8)?,
+                squares: OnceLock::new(),
                 extents: plan.config().diameter.is_some() || plan.is_open_ended(),
                 ahead: None,
                 result: shared(2 * words.len() * 8)?,
@@ -136,9 +142,33 @@ impl<T: Scalar> OnDevice<T> {
                 extent: 0.0,
                 best: vec![T::default(); shape.dim],
                 seen: Seen::default(),
-            })
+            };
+            run.draw()?;
+            Ok(run)
         };
         make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
+    }
+
+    /// Draws the initial positions, where they are to be.
+    fn draw(&self) -> Result<(), Fault> {
+        let config = self.plan.config();
+        let law = Memory::of(&self.machine, &numbers_of_law(&config.init, self.shape.dim))?;
+        let [key, initial] = Noise::new(config.seed, Stream::Initial, 0).parts();
+        let both = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;
+        // As `BeginArgs` in `step.cuh`.
+        let args = [
+            self.here().positions.address(),
+            law.address(),
+            self.low.address(),
+            self.high.address(),
+            self.particles as u64,
+            both(key),
+            both(initial),
+            kind_of_law(&config.init),
+        ];
+        let blocks = self.shape.blocks(self.particles);
+        self.program.launch(Kernel::Begin as usize, self.grid(blocks), &bytes_of_words(&args))?;
+        self.machine.wait()
     }
 
     /// The memory of positions and energies, for a caller who evaluates.
@@ -196,7 +226,10 @@ impl<T: Scalar> OnDevice<T> {
         let mut args = std::mem::take(&mut self.args);
         self.write_args(decided, work, self.route(to), &mut args)?;
         self.args = args;
-        self.program.launch(Kernel::Step as usize, self.grid(self.shape.blocks(self.particles)), &self.args)
+        // A step waits for the one before it itself.
+        let early = !std::env::var("CBO_X").is_ok_and(|x| x.contains('e'));
+        let grid = Grid { early, ..self.grid(self.shape.blocks(self.particles)) };
+        self.program.launch(Kernel::Step as usize, grid, &self.args)
     }
 
     /// Launches work on the step that a move begins, if there is one.
@@ -241,7 +274,7 @@ impl<T: Scalar> OnDevice<T> {
 
     /// So many blocks of threads.
     fn grid(&self, blocks: usize) -> Grid {
-        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0 }
+        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0, early: false }
     }
 
     /// Takes the sums of a launch, when they are there.
@@ -322,23 +355,31 @@ impl<T: Scalar> OnDevice<T> {
 
 /// Rows as they lie on the device.
 fn laid_out<T: Scalar>(shape: Shape, rows: Rows<'_, T>) -> Vec<T> {
-    let mut numbers = vec![T::default(); shape.room(rows.len()) * shape.dim];
-    for (i, row) in rows.iter().enumerate() {
-        for (k, x) in row.iter().enumerate() {
-            numbers[shape.place(rows.len(), i, k)] = *x;
+    let (count, dim) = (rows.len(), shape.dim);
+    let mut numbers = vec![T::default(); shape.room(count) * dim];
+    // A piece is a coordinate of all particles, or a group of them.
+    numbers.par_chunks_mut(if shape.grouped { GROUP * dim } else { count }).enumerate().for_each(|(piece, numbers)| {
+        let (first, coordinates) = if shape.grouped { (piece * GROUP, 0..dim) } else { (0, piece..piece + 1) };
+        let wide = if shape.grouped { GROUP } else { count };
+        for (k, numbers) in coordinates.zip(numbers.chunks_exact_mut(wide)) {
+            for (i, x) in (first..count).zip(numbers) {
+                *x = rows.row(i)[k];
+            }
         }
-    }
+    });
     numbers
 }
 
 /// The rows of so many particles, of what lies on the device.
 fn rows<T: Scalar>(shape: Shape, particles: usize, numbers: &[T]) -> Vec<T> {
     let mut rows = vec![T::default(); particles * shape.dim];
-    for (i, row) in rows.chunks_exact_mut(shape.dim).enumerate() {
-        for (k, x) in row.iter_mut().enumerate() {
-            *x = numbers[shape.place(particles, i, k)];
+    rows.par_chunks_mut(GROUP * shape.dim).enumerate().for_each(|(group, rows)| {
+        for (i, row) in (group * GROUP..).zip(rows.chunks_exact_mut(shape.dim)) {
+            for (k, x) in row.iter_mut().enumerate() {
+                *x = numbers[shape.place(particles, i, k)];
+            }
         }
-    }
+    });
     rows
 }
 
@@ -447,6 +488,34 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
             }
             Ensemble::of_rows(&rows(self.shape, self.particles, &numbers), self.shape.dim)
         })
+    }
+
+    fn mean_of_squares(&self) -> f64 {
+        let blocks = (self.particles * self.shape.dim).div_ceil(SQUARES);
+        let sums = || -> Result<Vec<f64>, Fault> {
+            let mut sums = vec![0.0f64; blocks];
+            let found = match self.squares.get() {
+                Some(found) => found,
+                None => {
+                    let found = Memory::new(&self.machine, blocks * 8, Kind::Shared)?;
+                    self.squares.get_or_init(|| found)
+                }
+            };
+            let mut bytes = Vec::new();
+            let route = Route { result: found.address(), ..self.route(self.current) };
+            self.write_args(None, Work::default(), route, &mut bytes)?;
+            self.program.launch(Kernel::Squares as usize, self.grid(blocks), &bytes)?;
+            self.machine.wait()?;
+            found.look(0, &mut sums);
+            Ok(sums)
+        };
+        match sums() {
+            Ok(sums) => sums.iter().sum::<f64>() / self.particles as f64,
+            Err(fault) => {
+                self.note(fault);
+                f64::NAN
+            }
+        }
     }
 
     fn energies(&self, _round: usize) -> &[T] {

@@ -19,6 +19,7 @@ mod backend;
 mod cache;
 mod cuda;
 mod emit;
+mod law;
 mod lent;
 #[doc(hidden)]
 pub mod machine;

@@ -25,6 +25,10 @@ pub enum Kernel {
     Step,
     /// The extent of the swarm in each coordinate.
     Widths,
+    /// The squares of all coordinates, summed block by block.
+    Squares,
+    /// The initial positions.
+    Begin,
     /// Reading and writing all positions.
     MemoryFloor,
     /// Drawing all normals of a step.
@@ -34,7 +38,8 @@ pub enum Kernel {
 impl Kernel {
     /// What `step.cuh` calls them, in their order.
     pub fn entries() -> Vec<Entry> {
-        ["step", "widths", "memory_floor", "normals_floor"].map(|name| Entry { name: name.into(), shared: 0 }).into()
+        let names = ["step", "widths", "squares", "begin", "memory_floor", "normals_floor"];
+        names.map(|name| Entry { name: name.into(), shared: 0 }).into()
     }
 }
 
@@ -56,6 +61,8 @@ pub struct Grid {
     pub threads: u32,
     /// Bytes of memory that the threads of a block share, besides what the kernel has of its own.
     pub shared: u32,
+    /// Whether blocks may begin before what was launched before is over: the kernel waits for that itself.
+    pub early: bool,
 }
 
 /// Kernels that were compiled for a run.

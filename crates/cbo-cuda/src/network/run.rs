@@ -196,7 +196,7 @@ impl Training {
     }
 
     fn launch(&self, part: Part, blocks: usize, args: &Args) -> Result<(), Fault> {
-        let grid = Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0 };
+        let grid = Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0, early: false };
         let bytes = std::ptr::from_ref(args).cast::<u8>();
         // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones.
         let bytes = unsafe { std::slice::from_raw_parts(bytes, size_of::<Args>()) };
