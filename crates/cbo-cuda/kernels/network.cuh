@@ -80,6 +80,8 @@ FN float positive(float x) {
 
 // Lays out the batch.
 KERNEL(THREADS) lay_out(const GRID_CONSTANT NetworkArgs a) {
+    LET_NEXT_BEGIN();
+    AWAIT_BEFORE();
     PHASE(t) for (u32 at = BLOCK * TEAM + t; at < a.tiles * PIXELS * TILE; at += BLOCKS * TEAM) {
         const u32 tile = at / (PIXELS * TILE), pixel = at / TILE % PIXELS, image = tile * TILE + at % 4 * LANE_COUNT + at % TILE / 4;
         a.pixels[at] = image < a.count ? a.unit[a.images[(u64)a.batch[image] * PIXELS + pixel]] : 0.0f;
@@ -294,7 +296,8 @@ template <class B> FN void linear_of(const NetworkArgs& a) {
 template <class B> FN void wide_of(const NetworkArgs& a) {
     constexpr u32 columns = B::WIDTH / B::POOL;
     SHARED float first[B::POOL * B::POOL], shift, pooled_shift;
-    SHARED float row_of[B::POOL][B::WIDTH][TILE], part[2 * B::POOL][LANE_COUNT];
+    SHARED ALIGNED float row_of[B::POOL][B::WIDTH][TILE];
+    SHARED float part[2 * B::POOL][LANE_COUNT];
     SHARED float piece[8][B::TEAM_SIZE];
     SHARED u32 last;
     const u32 unit = BLOCK % B::UNITS, tile = BLOCK / B::UNITS % a.tiles, slot = BLOCK / B::UNITS / a.tiles;

@@ -35,6 +35,7 @@ struct Args {
     const T* far_centre;  // the centre where it does not fit below
     Heading* heading;
     const double* frozen;  // the consensus point, if it is given
+    const u32* chosen;     // which particles are evaluated, if not all
     u64 particles;
     u64 launch;
     double alpha;
@@ -62,9 +63,15 @@ struct Now {
     }
 };
 
-// A particle after the move, and before it.
-FN Lying particle(const Args& a, u64 i) { return {first_coordinate(a.to, i), a.particles}; }
-FN Lying origin(const Args& a, u64 i) { return {first_coordinate(a.from, i), a.particles}; }
+// A particle after the move, and before it; one of those chosen, if there are batches of them.
+FN u64 number_of(const Args& a, u64 i) {
+#if BATCHES
+    if (a.chosen) return a.chosen[i];
+#endif
+    return i;
+}
+FN Lying particle(const Args& a, u64 i) { return {first_coordinate(a.to, number_of(a, i)), a.particles}; }
+FN Lying origin(const Args& a, u64 i) { return {first_coordinate(a.from, number_of(a, i)), a.particles}; }
 
 // The coordinates of one particle that moves while its energy is computed: four of them are moved and written when they are first needed,
 // and the next ones are on their way. A call waits for all that is on its way to registers, so where normals are CALLED it is on its way to
@@ -224,8 +231,11 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
 #if PREDRAWN
     // While the step before may still be looking for the centre.
     OWN(Normals, drawn, QUADS)
-    if (a.moves) PHASE(t) if (t < rows) EACH for (u32 quad = 0; quad < QUADS; ++quad)
-        OWN_OF(drawn, t)[quad] = four_normals((u32)first + t, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+    if (a.moves) PHASE(t) EACH for (u32 quad = 0; quad < QUADS; ++quad) {
+        Normals& four = OWN_OF(drawn, t)[quad];
+        four = four_normals((u32)first + t, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+        EACH for (u32 j = 0; j < 4; ++j) now_known(four.z[j]);
+    }
 #else
     OWN(Normals, drawn, 1)
 #endif

@@ -7,13 +7,13 @@ mod launch;
 
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
-use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
+use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_short_words, bytes_of_words};
 use crate::source::{GROUP, Shape};
-use cbo::device::{Backend, Move, Reader, SQUARES, Weighing, Writer, decided_beforehand, on_processor};
+use cbo::device::{Backend, Batches, Move, Reader, SQUARES, Weighing, Writer, decided_beforehand, on_processor};
 use cbo::noise::{Noise, Stream};
 use cbo::{
-    Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
-    alpha_for_sample_size,
+    Answers, CboConfig, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError,
+    StepContext, alpha_for_sample_size,
 };
 use launch::{Route, Work};
 use rayon::prelude::*;
@@ -50,6 +50,8 @@ pub(crate) struct OnDevice<T> {
     extents: bool,
     /// Sums of squares, if somebody has asked for them.
     squares: OnceLock<Memory>,
+    /// Batches of particles, if there are any.
+    batches: Option<Chosen>,
     /// The move that was launched before the step before it was looked at, and the alpha of its weights.
     ahead: Option<(Move, f64)>,
     /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it. For
@@ -64,6 +66,8 @@ pub(crate) struct OnDevice<T> {
     extent: f64,
     best: Vec<T>,
     seen: Seen<T>,
+    /// Whether nobody looks at the particles.
+    forgets: bool,
 }
 
 /// What was copied since the last move, and what went wrong with it.
@@ -78,6 +82,14 @@ impl<T> Default for Seen<T> {
     fn default() -> Self {
         Self { ensemble: OnceLock::new(), energies: OnceLock::new(), fault: Mutex::new(None) }
     }
+}
+
+/// Which particles are evaluated, on the device and, on its way there, here.
+#[derive(Debug)]
+struct Chosen {
+    batches: Batches,
+    sent: Memory,
+    chosen: Memory,
 }
 
 /// A place for particles.
@@ -104,7 +116,8 @@ impl<T: Scalar> OnDevice<T> {
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
             let shared = |bytes: usize| Memory::new(machine, bytes, Kind::Shared);
-            let words = vec![0; 2 * shape.stride() + shape.dim * size_of::<T>() / 4];
+            // An even number of them, since they are written by twos.
+            let words = vec![0; 2 * shape.stride() + (shape.dim * size_of::<T>() / 4).next_multiple_of(2)];
             let place = |positions: Memory| -> Result<_, Fault> {
                 let energies = Arc::new(memory(particles * size_of::<T>())?);
                 Ok(Particles { positions: Arc::new(positions), energies })
@@ -132,6 +145,14 @@ impl<T: Scalar> OnDevice<T> {
                 widths: shared(shape.dim * 8)?,
                 squares: OnceLock::new(),
                 extents: plan.config().diameter.is_some() || plan.is_open_ended(),
+                batches: match plan.config().batch {
+                    None => None,
+                    Some(size) => Some(Chosen {
+                        batches: Batches::new(plan.config().seed, particles, size),
+                        sent: shared(size * 4)?,
+                        chosen: memory(size * 4)?,
+                    }),
+                },
                 ahead: None,
                 result: shared(2 * words.len() * 8)?,
                 words,
@@ -142,11 +163,17 @@ impl<T: Scalar> OnDevice<T> {
                 extent: 0.0,
                 best: vec![T::default(); shape.dim],
                 seen: Seen::default(),
+                forgets: false,
             };
             run.draw()?;
             Ok(run)
         };
         make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
+    }
+
+    /// The same for callers who look at no particles: they are told that there are none.
+    pub fn without_particles(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// Draws the initial positions, where they are to be.
@@ -208,6 +235,7 @@ impl<T: Scalar> OnDevice<T> {
             energies: self.places[to].energies.address(),
             result: self.result.address() + slot,
             launch,
+            particles: self.particles,
         }
     }
 
@@ -224,11 +252,12 @@ impl<T: Scalar> OnDevice<T> {
         let to = if decided.is_some() { self.elsewhere() } else { self.current };
         self.launches += 1;
         let mut args = std::mem::take(&mut self.args);
-        self.write_args(decided, work, self.route(to), &mut args)?;
+        // All move, and those chosen are evaluated.
+        let particles = if decided.is_some() { self.particles } else { self.count() };
+        self.write_args(decided, work, Route { particles, ..self.route(to) }, &mut args)?;
         self.args = args;
         // A step waits for the one before it itself.
-        let early = !std::env::var("CBO_X").is_ok_and(|x| x.contains('e'));
-        let grid = Grid { early, ..self.grid(self.shape.blocks(self.particles)) };
+        let grid = Grid { early: true, ..self.grid(self.shape.blocks(particles)) };
         self.program.launch(Kernel::Step as usize, grid, &self.args)
     }
 
@@ -258,7 +287,7 @@ impl<T: Scalar> OnDevice<T> {
     fn go_ahead(&mut self, step: u64, compared: bool) {
         let config = self.plan.config();
         let is_last = self.plan.last_step().is_some_and(|last| step >= last);
-        if self.places.len() < 2 || is_last || (config.kick.is_some() && !compared) {
+        if self.places.len() < 2 || self.batches.is_some() || is_last || (config.kick.is_some() && !compared) {
             return;
         }
         let (_, decided) = decided_beforehand(&self.plan, step);
@@ -280,7 +309,8 @@ impl<T: Scalar> OnDevice<T> {
     /// Takes the sums of a launch, when they are there.
     fn collect(&mut self, launch: u64) -> Result<(), Fault> {
         let slot = self.result.address() + launch % 2 * self.words.len() as u64 * 8;
-        self.machine.wait_for(slot, launch as u32, &mut self.words)?;
+        let written = 2 * self.shape.stride() + self.shape.dim * size_of::<T>() / 4;
+        self.machine.wait_for(slot, launch as u32, &mut self.words[..written])?;
         let (fields, best) = self.words.split_at(2 * self.shape.stride());
         let number = |at: usize| f64::from_bits(u64::from(fields[2 * at + 1]) << 32 | u64::from(fields[2 * at]));
         let sums = &mut self.sums[0];
@@ -315,7 +345,39 @@ impl<T: Scalar> OnDevice<T> {
         Ok(alpha)
     }
 
+    /// A step of which a batch of particles is evaluated: first all move.
+    fn step_of_batch(&mut self, pending: Option<&Move>, weighing: Weighing) -> Result<f64, Fault> {
+        if let Some(decided) = pending {
+            self.move_all(decided)?;
+        }
+        self.send_chosen()?;
+        self.begin_step(None, Work { evaluates: true, alpha: weighing.alpha(), ..Work::default() })?;
+        match weighing.alpha() {
+            Some(alpha) => self.collect(self.launches).map(|()| alpha),
+            None => self.weigh(weighing),
+        }
+    }
+
+    /// Moves all particles, and goes to the next batch.
+    fn move_all(&mut self, decided: &Move) -> Result<(), Fault> {
+        self.begin_step(Some(decided), Work::default())?;
+        if let Some(Chosen { batches, .. }) = &mut self.batches {
+            batches.next(self.plan.config().seed);
+        }
+        Ok(())
+    }
+
+    /// Sends which particles are evaluated. Nothing is on its way there: the last step was waited for.
+    fn send_chosen(&self) -> Result<(), Fault> {
+        let Some(Chosen { batches, sent, chosen }) = &self.batches else { return Ok(()) };
+        sent.put(0, &bytes_of_short_words(batches.current()));
+        self.machine.send(chosen.address(), sent.address(), batches.current().len() * 4)
+    }
+
     fn step(&mut self, pending: Option<&Move>, step: u64, weighing: Weighing) -> Result<f64, Fault> {
+        if self.batches.is_some() {
+            return self.step_of_batch(pending, weighing);
+        }
         let Some(alpha) = weighing.alpha() else {
             self.begin_step(pending, Work { evaluates: true, ..Work::default() })?;
             return self.weigh(weighing);
@@ -383,6 +445,15 @@ fn rows<T: Scalar>(shape: Shape, particles: usize, numbers: &[T]) -> Vec<T> {
     rows
 }
 
+/// The batches of a run, where those of another have come to.
+pub(crate) fn same_batches<T>(config: &CboConfig, other: &dyn Backend<T>) -> Option<Batches> {
+    let (round, size) = (other.round_of_batches()?, other.count());
+    let first = other.evaluated()?.first().copied();
+    let at = |position| Batches::at(config.seed, config.particles, size, round, position);
+    let mut places = (0..config.particles).step_by(size).filter_map(at);
+    places.find(|batches| batches.current().first().copied() == first)
+}
+
 /// A fault in the middle of a run.
 pub(crate) fn lost(fault: Fault) -> EvalError {
     EvalError::new(format!("the device failed: {fault}"))
@@ -400,7 +471,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
     }
 
     fn advance(&mut self, pending: &Move, _step: u64) {
-        if let Err(fault) = self.begin_step(Some(pending), Work::default()) {
+        if let Err(fault) = self.move_all(pending) {
             self.note(fault);
         }
     }
@@ -450,11 +521,12 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
     }
 
     fn count(&self) -> usize {
-        self.particles
+        self.batches.as_ref().map_or(self.particles, |chosen| chosen.batches.current().len())
     }
 
     fn row(&self, _round: usize, place: usize) -> &[T] {
-        if place == self.sums[0].particle { &self.best } else { self.ensemble().rows().row(place) }
+        let particle = |place: usize| self.evaluated().map_or(place, |chosen| chosen[place] as usize);
+        if place == self.sums[0].particle { &self.best } else { self.ensemble().rows().row(particle(place)) }
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
@@ -482,6 +554,9 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
 
     fn ensemble(&self) -> &Ensemble<T> {
         self.seen.ensemble.get_or_init(|| {
+            if self.forgets {
+                return Ensemble::of_rows(&[], self.shape.dim);
+            }
             let mut numbers = vec![T::from_f64(f64::NAN); self.shape.room(self.particles) * self.shape.dim];
             if let Err(fault) = self.here().positions.download(&mut numbers) {
                 self.note(fault);
@@ -520,7 +595,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
 
     fn energies(&self, _round: usize) -> &[T] {
         self.seen.energies.get_or_init(|| {
-            let mut energies = vec![T::from_f64(f64::NAN); self.particles];
+            let mut energies = vec![T::from_f64(f64::NAN); self.count()];
             if let Err(fault) = self.here().energies.download(&mut energies) {
                 self.note(fault);
             }
@@ -529,11 +604,11 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
-        None
+        self.batches.as_ref().map(|chosen| chosen.batches.current())
     }
 
     fn round_of_batches(&self) -> Option<u64> {
-        None
+        self.batches.as_ref().map(|chosen| chosen.batches.round())
     }
 
     fn remembered(&self) -> &[T] {
@@ -550,15 +625,19 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         to.numbers(self.ensemble().rows().as_slice());
         to.numbers(self.energies(0));
         to.numbers(&[0.0f64]);
-        to.whole(0);
-        to.count(0);
+        let (round, position) = self.batches.as_ref().map_or((0, 0), |chosen| chosen.batches.place());
+        to.whole(round);
+        to.count(position);
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
         let mut start = on_processor::<T>(&self.plan)?;
         start.load(from, rounds)?;
-        if start.count() != self.particles {
+        if start.ensemble().len() != self.particles || start.count() != self.count() {
             return Err(StateError::Damaged);
+        }
+        if let Some(chosen) = &mut self.batches {
+            chosen.batches = same_batches(self.plan.config(), &*start).ok_or(StateError::Damaged)?;
         }
         (self.seen, self.ahead, self.headed) = (Seen::default(), None, None);
         let Particles { positions, energies } = self.here();

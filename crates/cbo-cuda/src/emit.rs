@@ -6,6 +6,10 @@ use cbo::simd::{Operand, Operation, Trace};
 pub(crate) use rolled::Rolled;
 use std::fmt::Write;
 
+/// The function in which particles may move, so that its loops are long enough. Others read again what was written, and wait for that less
+/// often if their loops read more at once.
+pub(crate) const MOVING: &str = "energy";
+
 /// The function `name` of one particle: its operations one after the other, or, if they repeat and `rolls` says so, a loop.
 pub(crate) fn function(name: &str, dim: usize, trace: &Trace, rolls: bool) -> String {
     let mut text = format!("template <class P> FN T {name}(P& p) {{\n");
@@ -15,7 +19,7 @@ pub(crate) fn function(name: &str, dim: usize, trace: &Trace, rolls: bool) -> St
     for (place, line) in trace.lines.iter().enumerate() {
         if let Some(rolled) = &rolled {
             if place == rolled.first {
-                text += &rolled.text(trace);
+                text += &rolled.text(trace, if name == MOVING { "EACH_SECOND" } else { "EACH_EIGHTH" });
                 moved = rolled.quads + 1;
             }
             if (rolled.first..rolled.end()).contains(&place) {

@@ -105,6 +105,10 @@ impl<T: Scalar> Device<T> for Lending<'_> {
 
     fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
         self.cuda.check(plan)?;
+        if plan.config().batch.is_some() {
+            let remedy = format!("is not for functions of the caller on {}; use device cpu", self.cuda.name);
+            return Err(refuse("batch", plan.batch_size().to_string(), remedy));
+        }
         // Nobody asks the kernels for an energy.
         let nothing = Trace { lines: Vec::new(), value: Operand::Constant(0.0) };
         let energy = EnergyTrace { operations: nothing, vanishing: None };

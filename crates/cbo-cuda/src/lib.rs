@@ -35,6 +35,7 @@ use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
 use cbo::{
     ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
+    Update,
 };
 use machine::{Entry, Kernel, Machine, Program};
 use source::Shape;
@@ -49,24 +50,37 @@ pub struct Cuda {
     machine: Arc<dyn Machine>,
     name: String,
     grouped: bool,
+    forgets: bool,
 }
 
 impl Cuda {
     /// The GPU with this number, from 0.
     pub fn open(number: usize) -> Result<Self, Fault> {
-        Ok(Self { machine: Arc::new(cuda::Gpu::open(number)?), name: format!("cuda:{number}"), grouped: true })
+        Ok(Self {
+            machine: Arc::new(cuda::Gpu::open(number)?),
+            name: format!("cuda:{number}"),
+            grouped: true,
+            forgets: false,
+        })
     }
 
     /// On another machine that runs the kernels.
     #[doc(hidden)]
     pub fn on(machine: Arc<dyn Machine>) -> Self {
-        Self { name: machine.name(), machine, grouped: true }
+        Self { name: machine.name(), machine, grouped: true, forgets: false }
     }
 
     /// With positions in memory as others can look at them: coordinate by coordinate.
     #[doc(hidden)]
     pub fn in_columns(self) -> Self {
         Self { grouped: false, ..self }
+    }
+
+    /// For callers who look at no particles, neither in a step nor at the end: those of a run with a last step are not copied then, and its
+    /// report has none.
+    #[must_use]
+    pub fn without_particles(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// What the maker calls it.
@@ -114,7 +128,7 @@ impl Cuda {
             |field, value: String| Err(refuse(field, value, format!("is not on {} yet; use device cpu", self.name)));
         match config {
             _ if config.method != Method::Cbo => only("method", config.method.to_string()),
-            _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
+            _ if config.update == Update::Partial => only("update", config.update.to_string()),
             _ if config.reduction.is_some() => only("reduction", "on".into()),
             _ => Ok(()),
         }
@@ -158,7 +172,8 @@ impl Cuda {
         let particles = plan.config().particles;
         self.check_memory(particles, shape.bytes::<T>(particles))?;
         let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
-        OnDevice::begin(plan, shape, &self.machine, program, lent)
+        let run = OnDevice::begin(plan, shape, &self.machine, program, lent)?;
+        Ok(if self.forgets && !plan.is_open_ended() { run.without_particles() } else { run })
     }
 }
 

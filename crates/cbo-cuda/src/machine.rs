@@ -153,7 +153,6 @@ impl Memory {
     }
 
     /// Writes bytes into shared memory, `first` bytes after its beginning.
-    #[cfg(feature = "networks")]
     pub fn put(&self, first: usize, bytes: &[u8]) {
         self.machine.put(self.address + first as u64, bytes);
     }
@@ -218,7 +217,6 @@ fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
 }
 
 /// The bytes of some whole numbers.
-#[cfg(feature = "networks")]
 pub(crate) fn bytes_of_short_words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

@@ -1,6 +1,6 @@
 //! The text of the kernels for one run: its precision, dimension and switches, its formula, and what is the same for all.
 
-use crate::emit::{Rolled, function, live};
+use crate::emit::{MOVING, Rolled, function, live};
 use cbo::device::{SQUARES, block_rows};
 use cbo::simd::Coefficients;
 use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme, noise};
@@ -85,9 +85,6 @@ impl Shape {
 
     /// Partial sums that are merged in one go: more of them where there are threads for that.
     fn chunk(&self) -> usize {
-        if std::env::var("CBO_X").is_ok_and(|x| x.contains('c')) {
-            return PART;
-        }
         if self.dim <= 32 { 4 * PART } else { PART }
     }
 
@@ -116,10 +113,10 @@ impl Shape {
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = switches::<T>(plan.config(), shape, energy);
-    text += &switches_of_step::<T>(shape, energy);
+    text += &switches_of_step::<T>(shape, energy, plan.config().batch.is_some());
     text += &arithmetic();
-    let rolls = !std::env::var("CBO_X").is_ok_and(|x| x.contains('r')) && shape.dim > LONG;
-    text += &function("energy", shape.dim, &energy.operations, rolls);
+    let rolls = shape.dim > LONG;
+    text += &function(MOVING, shape.dim, &energy.operations, rolls);
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", shape.dim, &vanishing.when, rolls);
         text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
@@ -181,19 +178,13 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
 }
 
 /// What a step is told besides.
-fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace) -> String {
+fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace, batches: bool) -> String {
     let lazy = live(shape.dim, &energy.operations) <= LIVE;
-    let rolled = !std::env::var("CBO_X").is_ok_and(|x| x.contains('r'))
-        && lazy
-        && shape.dim > LONG
-        && Rolled::of(shape.dim, &energy.operations).is_some();
+    let rolled = lazy && shape.dim > LONG && Rolled::of(shape.dim, &energy.operations).is_some();
     // Normals drawn in many places are too long for the cache of instructions.
     let called = lazy && !rolled && shape.dim > LONG;
     // Normals that wait in registers for the step before.
-    let predrawn = lazy
-        && shape.dim * size_of::<T>() <= DRAWN
-        && shape.rows <= shape.threads
-        && !std::env::var("CBO_X").is_ok_and(|x| x.contains('p'));
+    let predrawn = lazy && shape.dim * size_of::<T>() <= DRAWN && shape.rows <= shape.threads;
     // Threads that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
     let usual = match (lazy, size_of::<T>()) {
         (true, 8) => 640,
@@ -212,6 +203,7 @@ fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace) -> String {
         ("CALLED", usize::from(called)),
         ("ROLLED", usize::from(rolled)),
         ("PREDRAWN", usize::from(predrawn)),
+        ("BATCHES", usize::from(batches)),
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }

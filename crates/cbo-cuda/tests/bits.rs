@@ -3,7 +3,7 @@
 use crate::host::{Host, is_there};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Objective, RunReport, Scalar, Scheme, Sigma, StepReport,
-    resume, solve,
+    Update, resume, solve,
 };
 use cbo_cuda::Cuda;
 use cbo_problems::{Formula, Problem, ProblemBuilder, Shift, functions};
@@ -141,6 +141,48 @@ fn many_coordinates() {
     let formula = Formula::new(text, 81).expect("a formula");
     let problem = built(Problem::builder("rastrigin"), 81);
     compare::<f32>(text, &config(&problem, 300, 3), &formula);
+}
+
+/// Batches of particles, with and without a rest, and a run of them that is moved from one to the other.
+#[test]
+fn batches_of_particles() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 6);
+    let base = config(&problem, 900, 25);
+    let alpha = Alpha::EffectiveSampleSize(0.3);
+    for config in [
+        CboConfig { batch: Some(300), kick: Some(0.3), ..base.clone() },
+        CboConfig { batch: Some(7), diffusion: Diffusion::Isotropic, ..base.clone() },
+        CboConfig { batch: Some(650), alpha, ..base.clone() },
+    ] {
+        both(&format!("batches of {:?}", config.batch), &config, &problem);
+    }
+    let config = CboConfig { batch: Some(250), ..base };
+    let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
+    let mut state = Vec::new();
+    let mut stop_at_ten = |step: &StepReport<'_, f64>| {
+        state = step.state();
+        if step.step() == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    device().solve::<f64>(&config, &problem, &mut stop_at_ten).expect("a run");
+    assert_eq!(bits(&device().resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+    assert_eq!(bits(&resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+}
+
+/// A report without particles is otherwise the same.
+#[test]
+fn without_particles() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("ackley"), 5);
+    let config = config(&problem, 333, 12);
+    let here = solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    let there = device().without_particles().solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    assert_eq!((here.best(), here.consensus(), here.steps()), (there.best(), there.consensus(), there.steps()));
+    assert!(there.ensemble().is_empty() && !here.ensemble().is_empty());
 }
 
 /// Where there is no room for a second place for the particles, no step begins before the one before it was looked at.
@@ -301,8 +343,8 @@ fn what_is_not_there_is_refused_by_name() {
         |config: &CboConfig| device().solve::<f64>(config, &problem, &mut ()).expect_err("a refusal").to_string();
     let memory = CboConfig { method: "memory".parse().expect("a method"), ..base.clone() };
     assert!(refused(&memory).contains("memory") && refused(&memory).contains("device cpu"));
-    let batch = CboConfig { batch: Some(10), ..base.clone() };
-    assert!(refused(&batch).contains("batch") && refused(&batch).contains("10"));
+    let partial = CboConfig { batch: Some(10), update: Update::Partial, ..base.clone() };
+    assert!(refused(&partial).contains("update") && refused(&partial).contains("partial"));
     let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));
     let error = small.solve::<f64>(&base, &problem, &mut ()).expect_err("a refusal").to_string();
     assert!(error.contains("particles") && error.contains("GB"), "{error}");

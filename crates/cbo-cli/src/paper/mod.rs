@@ -167,7 +167,10 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
 fn gpu(args: &PaperArgs) -> Result<Option<Cuda>, CliError> {
     let remedy = "only fig1b and all have particles; leave it out";
     match args.figure {
-        Choice::Fig1b | Choice::All => args.device.open_for_many(false, &Origins::default()),
+        Choice::Fig1b | Choice::All => {
+            let gpu = args.device.open_for_many(false, &Origins::default())?;
+            Ok(gpu.map(Cuda::without_particles))
+        }
         _ if args.device != DeviceSpec::Cpu => Err(CliError::setting("device", args.device, remedy)),
         _ if args.precision != Precision::F64 => Err(CliError::setting("precision", args.precision.name(), remedy)),
         _ => Ok(None),

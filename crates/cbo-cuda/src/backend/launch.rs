@@ -27,12 +27,14 @@ pub(super) struct Route {
     pub energies: u64,
     pub result: u64,
     pub launch: u64,
+    /// How many there are, or are chosen.
+    pub particles: usize,
 }
 
 /// The arguments of a launch but for the centre, which follows them, as `Args` in `step.cuh`.
 #[repr(C)]
 struct Head<T> {
-    memory: [u64; 10],
+    memory: [u64; 11],
     particles: u64,
     launch: u64,
     alpha: f64,
@@ -96,8 +98,12 @@ impl<T: Scalar> OnDevice<T> {
                 far_centre,
                 self.heading.address(),
                 self.frozen.as_ref().map_or(0, Memory::address),
+                self.batches
+                    .as_ref()
+                    .filter(|_| work.evaluates || work.alpha.is_some())
+                    .map_or(0, |b| b.chosen.address()),
             ],
-            particles: self.particles as u64,
+            particles: route.particles as u64,
             launch: route.launch,
             alpha: work.alpha.unwrap_or(0.0),
             kick_below: config.kick.filter(|_| work.compares).unwrap_or(0.0),

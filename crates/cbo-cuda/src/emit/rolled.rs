@@ -129,15 +129,15 @@ impl Rolled {
         text
     }
 
-    /// The text of the loop, with what it needs and leaves.
-    pub fn text(&self, trace: &Trace) -> String {
+    /// The text of the loop, with what it needs and leaves; `each` says how many rounds are written down.
+    pub fn text(&self, trace: &Trace, each: &str) -> String {
         let mut text = String::from("    T before[4] = {p.at(0), p.at(1), p.at(2), p.at(3)};\n");
         for line in self.carried.union(&self.left) {
             let begins = format!("n{}", self.first - self.period + line);
             let begins = if self.carried.contains(line) { &begins } else { "(T)0.0" };
             let _ = writeln!(text, "    T c{line} = {begins};");
         }
-        let _ = writeln!(text, "    EACH_SECOND for (u32 quad = 1; quad <= {}; ++quad) {{", self.quads);
+        let _ = writeln!(text, "    {each} for (u32 quad = 1; quad <= {}; ++quad) {{", self.quads);
         text += "        T x[4];\n        p.four(quad, x);\n";
         text += &self.loop_of(trace);
         for line in self.carried.union(&self.left) {

@@ -146,7 +146,7 @@ impl Forward {
     }
 
     fn launch(&self, part: Part, blocks: usize, threads: usize, args: &Args) -> Result<(), Fault> {
-        let grid = Grid { blocks: blocks as u32, threads: threads as u32, shared: 0, early: false };
+        let grid = Grid { blocks: blocks as u32, threads: threads as u32, shared: 0, early: true };
         let bytes = std::ptr::from_ref(args).cast::<u8>();
         // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones.
         let bytes = unsafe { std::slice::from_raw_parts(bytes, size_of::<Args>()) };

@@ -195,7 +195,7 @@ pub(super) fn text(network: &Network, blocks: &[Sizes], config: &CboConfig) -> S
     let mut kernel = |bounds: String, name: String, call: String| {
         let _ = writeln!(
             text,
-            "KERNEL({bounds}) {name}(const GRID_CONSTANT NetworkArgs a) {{ {call}(a); }}\nRUN({name}, NetworkArgs)"
+            "KERNEL({bounds}) {name}(const GRID_CONSTANT NetworkArgs a) {{ LET_NEXT_BEGIN(); AWAIT_BEFORE(); {call}(a); }}\nRUN({name}, NetworkArgs)"
         );
     };
     let last = blocks.len().saturating_sub(1);
