@@ -3,20 +3,22 @@
 //! A step that is known but for its centre is launched before the step before it is looked at: the device has the centre, and finds the
 //! particles in one place and leaves them in another. If the run ends, or somebody looks, the particles are where they were.
 
+mod chosen;
 mod launch;
+mod layout;
+mod served;
+
+pub(crate) use chosen::same_batches;
 
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
-use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_short_words, bytes_of_words};
-use crate::source::{GROUP, Shape};
-use cbo::device::{Backend, Batches, Move, Reader, SQUARES, Weighing, Writer, decided_beforehand, on_processor};
+use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
+use crate::source::Shape;
+use cbo::device::{Backend, Move, Weighing, decided_beforehand};
 use cbo::noise::{Noise, Stream};
-use cbo::{
-    Answers, CboConfig, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError,
-    StepContext, alpha_for_sample_size,
-};
+use cbo::{Ensemble, EvalError, Partial, Plan, Scalar, SolveError, alpha_for_sample_size};
+use chosen::Chosen;
 use launch::{Route, Work};
-use rayon::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -84,14 +86,6 @@ impl<T> Default for Seen<T> {
     }
 }
 
-/// Which particles are evaluated, on the device and, on its way there, here.
-#[derive(Debug)]
-struct Chosen {
-    batches: Batches,
-    sent: Memory,
-    chosen: Memory,
-}
-
 /// A place for particles.
 #[derive(Debug)]
 struct Particles {
@@ -145,14 +139,7 @@ impl<T: Scalar> OnDevice<T> {
                 widths: shared(shape.dim * 8)?,
                 squares: OnceLock::new(),
                 extents: plan.config().diameter.is_some() || plan.is_open_ended(),
-                batches: match plan.config().batch {
-                    None => None,
-                    Some(size) => Some(Chosen {
-                        batches: Batches::new(plan.config().seed, particles, size),
-                        sent: shared(size * 4)?,
-                        chosen: memory(size * 4)?,
-                    }),
-                },
+                batches: plan.config().batch.map(|size| Chosen::new(plan.config(), machine, size)).transpose()?,
                 ahead: None,
                 result: shared(2 * words.len() * 8)?,
                 words,
@@ -182,7 +169,7 @@ impl<T: Scalar> OnDevice<T> {
         let law = Memory::of(&self.machine, &numbers_of_law(&config.init, self.shape.dim))?;
         let [key, initial] = Noise::new(config.seed, Stream::Initial, 0).parts();
         let both = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;
-        // As `BeginArgs` in `step.cuh`.
+        // As `BeginArgs` in `beside.cuh`.
         let args = [
             self.here().positions.address(),
             law.address(),
@@ -345,35 +332,6 @@ impl<T: Scalar> OnDevice<T> {
         Ok(alpha)
     }
 
-    /// A step of which a batch of particles is evaluated: first all move.
-    fn step_of_batch(&mut self, pending: Option<&Move>, weighing: Weighing) -> Result<f64, Fault> {
-        if let Some(decided) = pending {
-            self.move_all(decided)?;
-        }
-        self.send_chosen()?;
-        self.begin_step(None, Work { evaluates: true, alpha: weighing.alpha(), ..Work::default() })?;
-        match weighing.alpha() {
-            Some(alpha) => self.collect(self.launches).map(|()| alpha),
-            None => self.weigh(weighing),
-        }
-    }
-
-    /// Moves all particles, and goes to the next batch.
-    fn move_all(&mut self, decided: &Move) -> Result<(), Fault> {
-        self.begin_step(Some(decided), Work::default())?;
-        if let Some(Chosen { batches, .. }) = &mut self.batches {
-            batches.next(self.plan.config().seed);
-        }
-        Ok(())
-    }
-
-    /// Sends which particles are evaluated. Nothing is on its way there: the last step was waited for.
-    fn send_chosen(&self) -> Result<(), Fault> {
-        let Some(Chosen { batches, sent, chosen }) = &self.batches else { return Ok(()) };
-        sent.put(0, &bytes_of_short_words(batches.current()));
-        self.machine.send(chosen.address(), sent.address(), batches.current().len() * 4)
-    }
-
     fn step(&mut self, pending: Option<&Move>, step: u64, weighing: Weighing) -> Result<f64, Fault> {
         if self.batches.is_some() {
             return self.step_of_batch(pending, weighing);
@@ -415,243 +373,7 @@ impl<T: Scalar> OnDevice<T> {
     }
 }
 
-/// Rows as they lie on the device.
-fn laid_out<T: Scalar>(shape: Shape, rows: Rows<'_, T>) -> Vec<T> {
-    let (count, dim) = (rows.len(), shape.dim);
-    let mut numbers = vec![T::default(); shape.room(count) * dim];
-    // A piece is a coordinate of all particles, or a group of them.
-    numbers.par_chunks_mut(if shape.grouped { GROUP * dim } else { count }).enumerate().for_each(|(piece, numbers)| {
-        let (first, coordinates) = if shape.grouped { (piece * GROUP, 0..dim) } else { (0, piece..piece + 1) };
-        let wide = if shape.grouped { GROUP } else { count };
-        for (k, numbers) in coordinates.zip(numbers.chunks_exact_mut(wide)) {
-            for (i, x) in (first..count).zip(numbers) {
-                *x = rows.row(i)[k];
-            }
-        }
-    });
-    numbers
-}
-
-/// The rows of so many particles, of what lies on the device.
-fn rows<T: Scalar>(shape: Shape, particles: usize, numbers: &[T]) -> Vec<T> {
-    let mut rows = vec![T::default(); particles * shape.dim];
-    rows.par_chunks_mut(GROUP * shape.dim).enumerate().for_each(|(group, rows)| {
-        for (i, row) in (group * GROUP..).zip(rows.chunks_exact_mut(shape.dim)) {
-            for (k, x) in row.iter_mut().enumerate() {
-                *x = numbers[shape.place(particles, i, k)];
-            }
-        }
-    });
-    rows
-}
-
-/// The batches of a run, where those of another have come to.
-pub(crate) fn same_batches<T>(config: &CboConfig, other: &dyn Backend<T>) -> Option<Batches> {
-    let (round, size) = (other.round_of_batches()?, other.count());
-    let first = other.evaluated()?.first().copied();
-    let at = |position| Batches::at(config.seed, config.particles, size, round, position);
-    let mut places = (0..config.particles).step_by(size).filter_map(at);
-    places.find(|batches| batches.current().first().copied() == first)
-}
-
 /// A fault in the middle of a run.
 pub(crate) fn lost(fault: Fault) -> EvalError {
     EvalError::new(format!("the device failed: {fault}"))
-}
-
-impl<T: Scalar> Backend<T> for OnDevice<T> {
-    fn advance_and_evaluate(
-        &mut self,
-        pending: Option<&Move>,
-        step: u64,
-        weighing: Weighing,
-        _objective: &dyn Objective<T>,
-    ) -> Result<f64, EvalError> {
-        self.step(pending, step, weighing).map_err(lost)
-    }
-
-    fn advance(&mut self, pending: &Move, _step: u64) {
-        if let Err(fault) = self.move_all(pending) {
-            self.note(fault);
-        }
-    }
-
-    fn prepare(&mut self, _decided: &mut Move, _alpha: f64) {}
-
-    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        None
-    }
-
-    fn draw_ahead(&mut self, _step: u64) {}
-
-    fn points(&self, _round: usize) -> Rows<'_, T> {
-        self.ensemble().rows()
-    }
-
-    fn take(&mut self, _round: usize, _step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
-        self.seen.energies.take();
-        let outcome = self.here().energies.upload(energies).and_then(|()| weighing.map(|w| self.weigh(w)).transpose());
-        outcome.unwrap_or_else(|fault| {
-            self.note(fault);
-            Some(f64::NAN)
-        })
-    }
-
-    fn weigh_there(&mut self, weighing: Weighing) -> Result<f64, EvalError> {
-        self.seen.energies.take();
-        self.weigh(weighing).map_err(lost)
-    }
-
-    fn ask(
-        &mut self,
-        _round: usize,
-        _at: StepContext,
-        _objective: &dyn Objective<T>,
-        _answers: &Answers<T>,
-    ) -> Result<(), EvalError> {
-        Err(EvalError::new("only formulas are evaluated on a device"))
-    }
-
-    fn differentiate(&mut self, _at: StepContext, _objective: &dyn Objective<T>) -> Result<(), EvalError> {
-        Err(EvalError::new("gradients are not on the device"))
-    }
-
-    fn sums(&mut self) -> &mut [Partial] {
-        &mut self.sums
-    }
-
-    fn count(&self) -> usize {
-        self.batches.as_ref().map_or(self.particles, |chosen| chosen.batches.current().len())
-    }
-
-    fn row(&self, _round: usize, place: usize) -> &[T] {
-        let particle = |place: usize| self.evaluated().map_or(place, |chosen| chosen[place] as usize);
-        if place == self.sums[0].particle { &self.best } else { self.ensemble().rows().row(particle(place)) }
-    }
-
-    fn is_narrower_than(&self, limit: f64) -> bool {
-        if self.extent >= limit {
-            return false;
-        }
-        let widths = || -> Result<Vec<f64>, Fault> {
-            let mut widths = vec![0.0f64; self.shape.dim];
-            let mut bytes = Vec::new();
-            let route = Route { result: self.widths.address(), ..self.route(self.current) };
-            self.write_args(None, Work::default(), route, &mut bytes)?;
-            self.program.launch(Kernel::Widths as usize, self.grid(self.shape.dim), &bytes)?;
-            self.machine.wait()?;
-            self.widths.look(0, &mut widths);
-            Ok(widths)
-        };
-        match widths() {
-            Ok(widths) => widths.into_iter().fold(0.0, f64::max) < limit,
-            Err(fault) => {
-                self.note(fault);
-                false
-            }
-        }
-    }
-
-    fn ensemble(&self) -> &Ensemble<T> {
-        self.seen.ensemble.get_or_init(|| {
-            if self.forgets {
-                return Ensemble::of_rows(&[], self.shape.dim);
-            }
-            let mut numbers = vec![T::from_f64(f64::NAN); self.shape.room(self.particles) * self.shape.dim];
-            if let Err(fault) = self.here().positions.download(&mut numbers) {
-                self.note(fault);
-            }
-            Ensemble::of_rows(&rows(self.shape, self.particles, &numbers), self.shape.dim)
-        })
-    }
-
-    fn mean_of_squares(&self) -> f64 {
-        let blocks = (self.particles * self.shape.dim).div_ceil(SQUARES);
-        let sums = || -> Result<Vec<f64>, Fault> {
-            let mut sums = vec![0.0f64; blocks];
-            let found = match self.squares.get() {
-                Some(found) => found,
-                None => {
-                    let found = Memory::new(&self.machine, blocks * 8, Kind::Shared)?;
-                    self.squares.get_or_init(|| found)
-                }
-            };
-            let mut bytes = Vec::new();
-            let route = Route { result: found.address(), ..self.route(self.current) };
-            self.write_args(None, Work::default(), route, &mut bytes)?;
-            self.program.launch(Kernel::Squares as usize, self.grid(blocks), &bytes)?;
-            self.machine.wait()?;
-            found.look(0, &mut sums);
-            Ok(sums)
-        };
-        match sums() {
-            Ok(sums) => sums.iter().sum::<f64>() / self.particles as f64,
-            Err(fault) => {
-                self.note(fault);
-                f64::NAN
-            }
-        }
-    }
-
-    fn energies(&self, _round: usize) -> &[T] {
-        self.seen.energies.get_or_init(|| {
-            let mut energies = vec![T::from_f64(f64::NAN); self.count()];
-            if let Err(fault) = self.here().energies.download(&mut energies) {
-                self.note(fault);
-            }
-            energies
-        })
-    }
-
-    fn evaluated(&self) -> Option<&[u32]> {
-        self.batches.as_ref().map(|chosen| chosen.batches.current())
-    }
-
-    fn round_of_batches(&self) -> Option<u64> {
-        self.batches.as_ref().map(|chosen| chosen.batches.round())
-    }
-
-    fn remembered(&self) -> &[T] {
-        &[]
-    }
-
-    fn remembered_mut(&mut self) -> &mut [T] {
-        &mut []
-    }
-
-    fn save(&self, to: &mut Writer) {
-        // As the processor does it, so that either can resume what the other has saved.
-        to.count(self.particles);
-        to.numbers(self.ensemble().rows().as_slice());
-        to.numbers(self.energies(0));
-        to.numbers(&[0.0f64]);
-        let (round, position) = self.batches.as_ref().map_or((0, 0), |chosen| chosen.batches.place());
-        to.whole(round);
-        to.count(position);
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
-        let mut start = on_processor::<T>(&self.plan)?;
-        start.load(from, rounds)?;
-        if start.ensemble().len() != self.particles || start.count() != self.count() {
-            return Err(StateError::Damaged);
-        }
-        if let Some(chosen) = &mut self.batches {
-            chosen.batches = same_batches(self.plan.config(), &*start).ok_or(StateError::Damaged)?;
-        }
-        (self.seen, self.ahead, self.headed) = (Seen::default(), None, None);
-        let Particles { positions, energies } = self.here();
-        let uploaded = positions
-            .upload(&laid_out(self.shape, start.ensemble().rows()))
-            .and_then(|()| energies.upload(start.energies(0)));
-        uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())
-    }
-
-    fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
-        self.ensemble();
-        self.energies(0);
-        let Seen { ensemble, energies, .. } = self.seen;
-        let nobody = || Ensemble::of_rows(&[], self.shape.dim);
-        (ensemble.into_inner().unwrap_or_else(nobody), energies.into_inner().unwrap_or_default())
-    }
 }

@@ -77,6 +77,13 @@ impl Lent {
         self.energies.upload(energies)
     }
 
+    /// The positions that lie there.
+    pub fn positions<T: Scalar>(&self) -> Result<Vec<T>, Fault> {
+        let mut positions = vec![T::default(); self.count * self.dim];
+        self.positions.download(&mut positions)?;
+        Ok(positions)
+    }
+
     /// The energies that lie there.
     pub fn energies<T: Scalar>(&self) -> Result<Vec<T>, Fault> {
         let mut energies = vec![T::default(); self.count];

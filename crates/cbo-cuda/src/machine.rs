@@ -36,7 +36,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// What `step.cuh` calls them, in their order.
+    /// What `step.cuh` and `beside.cuh` call them, in their order.
     pub fn entries() -> Vec<Entry> {
         let names = ["step", "widths", "squares", "begin", "memory_floor", "normals_floor"];
         names.map(|name| Entry { name: name.into(), shared: 0 }).into()

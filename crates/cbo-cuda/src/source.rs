@@ -41,6 +41,7 @@ const NUMBERS: &str = include_str!("../kernels/numbers.cuh");
 const NOISE: &str = include_str!("../kernels/noise.cuh");
 const PARTICLE: &str = include_str!("../kernels/particle.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
+const BESIDE: &str = include_str!("../kernels/beside.cuh");
 const SWARMS: &str = include_str!("../kernels/swarms.cuh");
 
 /// How a run is cut into blocks of threads: each has the particles of a block of the engine.
@@ -121,7 +122,7 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
         text += &function("vanishes", shape.dim, &vanishing.when, rolls);
         text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
     }
-    text + PARTICLE + STEP
+    text + PARTICLE + STEP + BESIDE
 }
 
 /// The text for many runs at once that have these switches and this formula, with `energy`, and all that belongs to it, in `functions`;

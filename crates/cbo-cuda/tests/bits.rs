@@ -143,7 +143,7 @@ fn many_coordinates() {
     compare::<f32>(text, &config(&problem, 300, 3), &formula);
 }
 
-/// Batches of particles, with and without a rest, and a run of them that is moved from one to the other.
+/// Batches of particles, and a run of them that is moved from one to the other.
 #[test]
 fn batches_of_particles() {
     if !is_there() {
@@ -154,12 +154,12 @@ fn batches_of_particles() {
     let alpha = Alpha::EffectiveSampleSize(0.3);
     for config in [
         CboConfig { batch: Some(300), kick: Some(0.3), ..base.clone() },
-        CboConfig { batch: Some(7), diffusion: Diffusion::Isotropic, ..base.clone() },
-        CboConfig { batch: Some(650), alpha, ..base.clone() },
+        CboConfig { batch: Some(9), diffusion: Diffusion::Isotropic, ..base.clone() },
+        CboConfig { batch: Some(450), alpha, ..base.clone() },
     ] {
         both(&format!("batches of {:?}", config.batch), &config, &problem);
     }
-    let config = CboConfig { batch: Some(250), ..base };
+    let config = CboConfig { batch: Some(225), ..base };
     let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
     let mut state = Vec::new();
     let mut stop_at_ten = |step: &StepReport<'_, f64>| {
@@ -219,7 +219,7 @@ fn every_step_is_seen_as_it_is() {
                 let mut numbers =
                     vec![step.mean_of_squares(), step.least(), step.effective_sample_size(), step.alpha()];
                 numbers.extend_from_slice(step.consensus());
-                if step.step() % 3 == 0 {
+                if step.step().is_multiple_of(3) {
                     numbers.extend(step.ensemble().rows().as_slice().iter().map(|x| x.to_f64()));
                     numbers.extend(step.energies().iter().map(|e| e.to_f64()));
                 }

@@ -166,3 +166,28 @@ fn operands(line: &Line) -> impl Iterator<Item = &Operand> {
 fn is_of(operand: &Operand, quad: usize) -> bool {
     matches!(*operand, Operand::X(k) if k as usize / 4 == quad)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cbo::Objective;
+    use cbo_problems::Problem;
+
+    fn rolled(name: &str, dim: usize) -> Option<Rolled> {
+        let problem = Problem::named(name, dim).expect("a problem");
+        let energy = Objective::<f32>::trace(&problem).expect("a trace");
+        Rolled::of(dim, &energy.operations)
+    }
+
+    #[test]
+    fn sums_over_coordinates_and_over_neighbours_are_loops() {
+        for (name, dim) in
+            [("rastrigin", 128), ("rastrigin", 131), ("sphere", 70), ("ackley", 100), ("rosenbrock", 128)]
+        {
+            let rolled = rolled(name, dim).unwrap_or_else(|| panic!("{name} in {dim} dimensions is no loop"));
+            assert!(rolled.quads + 2 >= dim.div_ceil(4), "{name}: {rolled:?}");
+        }
+        // Each of its factors has a constant of its own.
+        assert!(rolled("griewank", 128).is_none());
+    }
+}
