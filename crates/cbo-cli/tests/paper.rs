@@ -132,9 +132,6 @@ fn figure_1b_agrees_in_single_precision() {
     let figure = object(&words(&line));
     assert_eq!((figure["precision"].as_str(), figure["device"].as_str()), (Some("f32"), Some("cpu")));
     assert_eq!(figure["agrees"], true);
-    let csv = fs::read_to_string(folder.path().join("fig1b.csv")).expect("a table");
-    // The head, and every fourth step of 400.
-    assert_eq!(csv.lines().count(), 102);
 }
 
 #[test]

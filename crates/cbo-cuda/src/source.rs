@@ -114,10 +114,10 @@ impl Shape {
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = switches::<T>(plan.config(), shape, energy);
-    text += &switches_of_step::<T>(shape, energy, plan.config().batch.is_some());
+    text += &switches_of_step::<T>(plan.config(), shape, energy);
     text += &arithmetic();
     let rolls = shape.dim > LONG;
-    text += &function(MOVING, shape.dim, &energy.operations, rolls);
+    text += &function(MOVING, shape.dim, &energy.operations, rolls && moves_in_loops(plan.config()));
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", shape.dim, &vanishing.when, rolls);
         text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
@@ -179,9 +179,10 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
 }
 
 /// What a step is told besides.
-fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace, batches: bool) -> String {
+fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let lazy = live(shape.dim, &energy.operations) <= LIVE;
-    let rolled = lazy && shape.dim > LONG && Rolled::of(shape.dim, &energy.operations).is_some();
+    let long = shape.dim > LONG && moves_in_loops(config);
+    let rolled = lazy && long && Rolled::of(shape.dim, &energy.operations).is_some();
     // Normals drawn in many places are too long for the cache of instructions.
     let called = lazy && !rolled && shape.dim > LONG;
     // Normals that wait in registers for the step before.
@@ -204,12 +205,17 @@ fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace, batches: bool) -> Str
         ("CALLED", usize::from(called)),
         ("ROLLED", usize::from(rolled)),
         ("PREDRAWN", usize::from(predrawn)),
-        ("BATCHES", usize::from(batches)),
+        ("BATCHES", usize::from(config.batch.is_some())),
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }
     let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {}", usual / shape.threads);
     text
+}
+
+/// Whether loops are quicker than calls in a step with many coordinates: not where these are read for the distance first, as was measured.
+fn moves_in_loops(config: &CboConfig) -> bool {
+    config.diffusion == Diffusion::Anisotropic
 }
 
 /// Whether many threads can share a multiprocessor, where each has a whole row: it is short, or not in registers.

@@ -208,7 +208,14 @@ where
         None => solve(plan, problem, &mut observer)?,
         Some(device) => solve_on(device, plan, problem, &mut observer)?,
     };
-    if stopped { Err(FigureError::Interrupted) } else { Ok(kept) }
+    if stopped {
+        return Err(FigureError::Interrupted);
+    }
+    // The end counts for itself, too: published numbers were fitted so.
+    if last.is_multiple_of(every) {
+        kept.extend(kept.last().copied());
+    }
+    Ok(kept)
 }
 
 fn curve(config: &CboConfig, dim: usize, v: Vec<(u64, f64)>, v_frozen: Vec<(u64, f64)>) -> Curve {
