@@ -117,7 +117,7 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
     text += &switches_of_step::<T>(plan.config(), shape, energy);
     text += &arithmetic();
     let rolls = shape.dim > LONG;
-    text += &function(MOVING, shape.dim, &energy.operations, rolls && moves_in_loops(plan.config()));
+    text += &function(MOVING, shape.dim, &energy.operations, rolls);
     if let Some(vanishing) = &energy.vanishing {
         text += &function("vanishes", shape.dim, &vanishing.when, rolls);
         text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
@@ -181,8 +181,7 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
 /// What a step is told besides.
 fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let lazy = live(shape.dim, &energy.operations) <= LIVE;
-    let long = shape.dim > LONG && moves_in_loops(config);
-    let rolled = lazy && long && Rolled::of(shape.dim, &energy.operations).is_some();
+    let rolled = lazy && shape.dim > LONG && Rolled::of(shape.dim, &energy.operations).is_some();
     // Normals drawn in many places are too long for the cache of instructions.
     let called = lazy && !rolled && shape.dim > LONG;
     // Normals that wait in registers for the step before.
@@ -211,11 +210,6 @@ fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
     }
     let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {}", usual / shape.threads);
     text
-}
-
-/// Whether loops are quicker than calls in a step with many coordinates: not where these are read for the distance first, as was measured.
-fn moves_in_loops(config: &CboConfig) -> bool {
-    config.diffusion == Diffusion::Anisotropic
 }
 
 /// Whether many threads can share a multiprocessor, where each has a whole row: it is short, or not in registers.
