@@ -220,6 +220,9 @@ fn every_step_is_seen_as_it_is() {
                     vec![step.mean_of_squares(), step.least(), step.effective_sample_size(), step.alpha()];
                 numbers.extend_from_slice(step.consensus());
                 if step.step().is_multiple_of(3) {
+                    let squares = |row: &[f32]| row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+                    let plain = step.ensemble().rows().iter().map(squares).sum::<f64>() / 1500.0;
+                    assert!((numbers[0] - plain).abs() <= 1e-12 * plain, "{} instead of {plain}", numbers[0]);
                     numbers.extend(step.ensemble().rows().as_slice().iter().map(|x| x.to_f64()));
                     numbers.extend(step.energies().iter().map(|e| e.to_f64()));
                 }
