@@ -124,7 +124,7 @@ fn sums_that_are_merged_in_several_goes() {
     }
 }
 
-/// Formulas that are a loop, with neighbours and without, and some that are none.
+/// Formulas that are a loop, and some that are none.
 #[test]
 fn many_coordinates() {
     if !is_there() {

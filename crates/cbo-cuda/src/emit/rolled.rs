@@ -180,10 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn sums_over_coordinates_and_over_neighbours_are_loops() {
-        for (name, dim) in
-            [("rastrigin", 128), ("rastrigin", 131), ("sphere", 70), ("ackley", 100), ("rosenbrock", 128)]
-        {
+    fn sums_over_coordinates_are_loops() {
+        for (name, dim) in [("rastrigin", 128), ("rastrigin", 131), ("sphere", 70), ("ackley", 100)] {
             let rolled = rolled(name, dim).unwrap_or_else(|| panic!("{name} in {dim} dimensions is no loop"));
             assert!(rolled.quads + 2 >= dim.div_ceil(4), "{name}: {rolled:?}");
         }
