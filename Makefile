@@ -106,12 +106,17 @@ kernels: models
 	LD_LIBRARY_PATH=$$(dirname $$(find $(abspath $(VENV)) -name 'libnvrtc.so.13' | head -1)) \
 	  $(CARGO) test --release --quiet --workspace --locked --test all -- nvrtc::
 
-# The tests of the backend for GPUs on a real one, number GPU (0 if not given); its memory checker, where there is one, runs a short run too.
+# The tests of the backend for GPUs on a real one, number GPU (0 if not given); the checkers of memory and of races, where there are any, look
+# at short runs too.
+test-cuda: DEVICE = --device cuda:$(or $(GPU),0)
+test-cuda: CHECKED = $(if $(shell command -v compute-sanitizer),compute-sanitizer --error-exitcode 1 $(1)) $${CARGO_TARGET_DIR:-target}/release/cbo
 test-cuda:
-	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: swarms:: --test-threads=4
+	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: lent:: swarms:: training:: --test-threads=4
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
-	$(if $(shell command -v compute-sanitizer),compute-sanitizer --error-exitcode 1) $${CARGO_TARGET_DIR:-target}/release/cbo \
-	  minimize rastrigin --dim 16 --particles 5000 --steps 20 --device cuda:$(or $(GPU),0)
+	$(call CHECKED,--tool memcheck) minimize rastrigin --dim 16 --particles 5000 --steps 20 $(DEVICE)
+	$(call CHECKED,--tool racecheck) minimize rastrigin --dim 16 --particles 5000 --steps 8 $(DEVICE)
+	$(call CHECKED,--tool racecheck) success sphere --dim 4 --particles 50 --steps 5 --runs 20 --method cbo $(DEVICE)
+	$(call CHECKED,--tool memcheck) mnist train --iterations 20 --quiet $(DEVICE)
 
 # A minute of fuzzing, guided by coverage, for each reader of a user's bytes, or RUNS executions. What it finds belongs in tests/corpus.
 # Comparisons are not traced: that takes most of the time, and the corpora have the words and numbers that it would find.

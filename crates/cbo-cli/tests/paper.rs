@@ -126,6 +126,15 @@ fn the_other_scheme_has_other_rates_and_agrees_too() {
 }
 
 #[test]
+fn figure_1b_agrees_in_single_precision() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = format!("paper fig1b --quick --precision f32 --json --out {}", path(folder.path()));
+    let figure = object(&words(&line));
+    assert_eq!((figure["precision"].as_str(), figure["device"].as_str()), (Some("f32"), Some("cpu")));
+    assert_eq!(figure["agrees"], true);
+}
+
+#[test]
 fn a_figure_for_people_is_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = cbo(&["paper", "fig2", "--out", path(folder.path())]);
@@ -192,4 +201,13 @@ fn bad_input_is_told() {
     {
         assert_usage(&words(line), &[]);
     }
+    // Figures without particles.
+    assert_usage(
+        &words("paper fig1a --out x --device cuda"),
+        &["device = cuda:0", "only fig1b and all have particles"],
+    );
+    assert_usage(
+        &words("paper fig3 --out x --precision f32"),
+        &["precision = f32", "only fig1b and all have particles"],
+    );
 }

@@ -26,6 +26,7 @@ struct NetworkArgs {
     float* folded;           // by parameter vector: weights and biases of the coming block
     float* sums;             // by parameter vector: what `linear` leaves for `fold`
     u32* failed;             // by parameter vector
+    u32* arrived;            // of `wide`: rows that are done, by parameter vector, tile and channel
     float* each;             // the loss of each image, by parameter vector
     double* losses;
     u32 first;               // the first of those evaluated in this launch
@@ -46,6 +47,17 @@ FN Four four_at(const float* values, u32 lane) {
     for (int v = 0; v < 4; ++v) four.v[v] = values[4 * lane + v];
 #endif
     return four;
+}
+// The same of what others have just written.
+FN Four far_four_at(const float* values, u32 lane) {
+#ifdef __CUDACC__
+    Four four;
+    const float4 f = __ldcg((const float4*)(values + 4 * lane));
+    four.v[0] = f.x; four.v[1] = f.y; four.v[2] = f.z; four.v[3] = f.w;
+    return four;
+#else
+    return four_at(values, lane);
+#endif
 }
 FN void put_four(float* values, u32 lane, const Four& four) {
 #ifdef __CUDACC__
@@ -68,6 +80,8 @@ FN float positive(float x) {
 
 // Lays out the batch.
 KERNEL(THREADS) lay_out(const GRID_CONSTANT NetworkArgs a) {
+    LET_NEXT_BEGIN();
+    AWAIT_BEFORE();
     PHASE(t) for (u32 at = BLOCK * TEAM + t; at < a.tiles * PIXELS * TILE; at += BLOCKS * TEAM) {
         const u32 tile = at / (PIXELS * TILE), pixel = at / TILE % PIXELS, image = tile * TILE + at % 4 * LANE_COUNT + at % TILE / 4;
         a.pixels[at] = image < a.count ? a.unit[a.images[(u64)a.batch[image] * PIXELS + pixel]] : 0.0f;
@@ -87,13 +101,61 @@ template <class B> FN u64 all_sums(u32 tiles) { return shifts<B>(tiles) + 2ull *
 // The value of one image before the pool: the weights of map m of a group begin at `weights`.
 template <class B> FN float single(const float* in, const float* weights, float bias, u32 row, u32 column) {
     float y = bias;
+#pragma unroll B::PLANES_AT_ONCE
     for (u32 plane = 0; plane < B::PLANES; ++plane)
-        for (u32 i = 0; i < B::SIDE; ++i)
-            for (u32 j = 0; j < B::SIDE; ++j) {
+        EACH for (u32 i = 0; i < B::SIDE; ++i)
+            EACH for (u32 j = 0; j < B::SIDE; ++j) {
                 const u32 tap = (plane * B::SIDE + i) * B::SIDE + j;
                 y = mul_add(weights[tap * B::STRIDE], in[(plane * B::PLANE + (row + i) * B::IN_WIDTH + column + j) * TILE], y);
             }
     return B::RELU ? positive(y) : y;
+}
+
+// One square of the pool before it is pooled, for the four images of a lane and the maps of a group: relu is done, shifts are taken off.
+template <class B>
+FN void square_of(const float* in, const float* weights, const float (&bias)[B::GROUP], const float (&minus)[B::GROUP], u32 lane, u32 row,
+                  u32 column, float (&y)[B::POOL][B::POOL][B::GROUP][4]) {
+    EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c)
+        EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v) y[r][c][m][v] = bias[m];
+#pragma unroll B::PLANES_AT_ONCE
+    for (u32 plane = 0; plane < B::PLANES; ++plane) {
+        EACH for (u32 above = 0; above < B::POOL + B::SIDE - 1; ++above) {
+            Four x[B::POOL + B::SIDE - 1];
+            EACH for (u32 beside = 0; beside < B::POOL + B::SIDE - 1; ++beside)
+                x[beside] = four_at(in + (plane * B::PLANE + (row + above) * B::IN_WIDTH + column + beside) * TILE, lane);
+            EACH for (u32 r = 0; r < B::POOL; ++r) {
+                if (above < r || above - r >= B::SIDE) continue;
+                const u32 i = above - r;
+                EACH for (u32 j = 0; j < B::SIDE; ++j) {
+                    const float* w = weights + ((plane * B::SIDE + i) * B::SIDE + j) * B::STRIDE;
+                    float weight[B::STRIDE];
+                    if (B::STRIDE == 1) weight[0] = w[0];
+                    else EACH for (u32 m = 0; m < B::STRIDE; m += 4) {
+                        const Four four = four_at(w, m / 4);
+                        EACH for (u32 k = 0; k < 4; ++k) weight[m + k] = four.v[k];
+                    }
+                    EACH for (u32 c = 0; c < B::POOL; ++c) EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v)
+                        y[r][c][m][v] = mul_add(weight[m], x[c + j].v[v], y[r][c][m][v]);
+                }
+            }
+        }
+    }
+    EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c)
+        EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v) {
+            float d = y[r][c][m][v];
+            if (B::RELU) d = positive(d);
+            y[r][c][m][v] = B::NORM ? d - minus[m] : d;
+        }
+}
+
+// What the pool makes of map m of a square.
+template <class B> FN Four pooled_of(const float (&y)[B::POOL][B::POOL][B::GROUP][4], u32 m) {
+    Four most;
+    EACH for (u32 v = 0; v < 4; ++v) {
+        most.v[v] = y[0][0][m][v];
+        EACH for (u32 p = 1; p < B::POOL * B::POOL; ++p) most.v[v] = greatest_of(most.v[v], y[p / B::POOL][p % B::POOL][m][v]);
+    }
+    return most;
 }
 
 // One row of squares of the pool, for the four images of a lane and the maps of a group.
@@ -106,52 +168,38 @@ FN void row_of_squares(const float* in, const float* weights, const float* biase
 #pragma unroll 1
     for (u32 column = 0; column < B::WIDTH; column += B::POOL) {
         float y[B::POOL][B::POOL][B::GROUP][4];
-        EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c)
-            EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v) y[r][c][m][v] = bias[m];
-#pragma unroll B::PLANES_AT_ONCE
-        for (u32 plane = 0; plane < B::PLANES; ++plane) {
-            EACH for (u32 above = 0; above < B::POOL + B::SIDE - 1; ++above) {
-                Four x[B::POOL + B::SIDE - 1];
-                EACH for (u32 beside = 0; beside < B::POOL + B::SIDE - 1; ++beside)
-                    x[beside] = four_at(in + (plane * B::PLANE + (row + above) * B::IN_WIDTH + column + beside) * TILE, lane);
-                EACH for (u32 r = 0; r < B::POOL; ++r) {
-                    if (above < r || above - r >= B::SIDE) continue;
-                    const u32 i = above - r;
-                    EACH for (u32 j = 0; j < B::SIDE; ++j) {
-                        const float* w = weights + ((plane * B::SIDE + i) * B::SIDE + j) * B::STRIDE;
-                        float weight[B::STRIDE];
-                        EACH for (u32 m = 0; m < B::STRIDE; m += 4) {
-                            const Four four = four_at(w, m / 4);
-                            EACH for (u32 k = 0; k < 4; ++k) weight[m + k] = four.v[k];
-                        }
-                        EACH for (u32 c = 0; c < B::POOL; ++c) EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v)
-                            y[r][c][m][v] = mul_add(weight[m], x[c + j].v[v], y[r][c][m][v]);
-                    }
+        square_of<B>(in, weights, bias, minus, lane, row, column, y);
+        if (B::NORM) EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c)
+            EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v)
+                if (WHOLE || LANE_COUNT * v + lane < used) {
+                    const float d = y[r][c][m][v];
+                    sum[r][m] = sum[r][m] + d;
+                    squares[r][m] = mul_add(d, d, squares[r][m]);
                 }
-            }
-        }
-        EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c)
-            EACH for (u32 m = 0; m < B::GROUP; ++m) EACH for (u32 v = 0; v < 4; ++v) {
-                float d = y[r][c][m][v];
-                if (B::RELU) d = positive(d);
-                if (B::NORM) {
-                    d = d - minus[m];
-                    if (WHOLE || LANE_COUNT * v + lane < used) {
-                        sum[r][m] = sum[r][m] + d;
-                        squares[r][m] = mul_add(d, d, squares[r][m]);
-                    }
-                }
-                y[r][c][m][v] = d;
-            }
-        EACH for (u32 m = 0; m < B::GROUP; ++m) {
-            Four most;
-            EACH for (u32 v = 0; v < 4; ++v) {
-                most.v[v] = y[0][0][m][v];
-                EACH for (u32 p = 1; p < B::POOL * B::POOL; ++p) most.v[v] = greatest_of(most.v[v], y[p / B::POOL][p % B::POOL][m][v]);
-            }
-            if (m < maps) put_four(out + ((u64)m * B::POOLED_AREA + column / B::POOL) * TILE, lane, most);
+        EACH for (u32 m = 0; m < B::GROUP; ++m)
+            if (m < maps) put_four(out + ((u64)m * B::POOLED_AREA + column / B::POOL) * TILE, lane, pooled_of<B>(y, m));
+    }
+}
+
+// The sums of 16 pooled values of a channel, for the images of the lane of thread t, those of 16 images apart; then those of all lanes.
+template <class B>
+FN void sums_of_piece(const float* pooled, float shift, u32 chunk, u32 t, u32 used, float (&piece)[8][B::TEAM_SIZE]) {
+    const u32 lane = t % LANE_COUNT;
+    float sum[4] = {}, squares[4] = {};
+    EACH_EIGHTH for (u32 pixel = 16 * chunk; pixel < 16 * chunk + 16 && pixel < B::POOLED_AREA; ++pixel) {
+        const Four x = far_four_at(pooled + (u64)pixel * TILE, lane);
+        EACH for (u32 v = 0; v < 4; ++v) {
+            const float d = LANE_COUNT * v + lane < used ? x.v[v] - shift : 0.0f;
+            sum[v] = sum[v] + d;
+            squares[v] = mul_add(d, d, squares[v]);
         }
     }
+    EACH for (u32 v = 0; v < 4; ++v) { piece[2 * v][t] = sum[v]; piece[2 * v + 1][t] = squares[v]; }
+}
+template <class B> FN float sum_of_piece(const float (&piece)[8][B::TEAM_SIZE], u32 item) {
+    float lanes[LANE_COUNT];
+    EACH for (u32 l = 0; l < LANE_COUNT; ++l) lanes[l] = piece[item % 8][item / 8 * LANE_COUNT + l];
+    return sum_of<float, LANE_COUNT>(lanes);
 }
 
 // A block for one parameter vector and one tile.
@@ -230,30 +278,100 @@ template <class B> FN void linear_of(const NetworkArgs& a) {
     if (B::NORM_AFTER) {
         SHARED float piece[8][B::TEAM_SIZE];
         for (u32 begun = 0; begun < B::CHANNELS * B::CHUNKS; begun += TEAM / LANE_COUNT) {
-            PHASE(t) {
-                const u32 at = begun + t / LANE_COUNT, lane = t % LANE_COUNT;
-                if (at < B::CHANNELS * B::CHUNKS) {
-                    const u32 channel = at / B::CHUNKS, chunk = at % B::CHUNKS;
-                    float sum[4] = {}, squares[4] = {};
-                    for (u32 pixel = 16 * chunk; pixel < 16 * chunk + 16 && pixel < B::POOLED_AREA; ++pixel) {
-                        const Four x = four_at(out + ((u64)channel * B::POOLED_AREA + pixel) * TILE, lane);
-                        EACH for (u32 v = 0; v < 4; ++v) {
-                            const float d = LANE_COUNT * v + lane < used ? x.v[v] - pooled_shift[channel] : 0.0f;
-                            sum[v] = sum[v] + d;
-                            squares[v] = mul_add(d, d, squares[v]);
-                        }
-                    }
-                    EACH for (u32 v = 0; v < 4; ++v) { piece[2 * v][t] = sum[v]; piece[2 * v + 1][t] = squares[v]; }
-                }
+            PHASE(t) if (begun + t / LANE_COUNT < B::CHANNELS * B::CHUNKS) {
+                const u32 at = begun + t / LANE_COUNT, channel = at / B::CHUNKS;
+                sums_of_piece<B>(out + (u64)channel * B::POOLED_AREA * TILE, pooled_shift[channel], at % B::CHUNKS, t, used, piece);
             }
             PHASE(t) for (u32 item = t; item < TEAM / LANE_COUNT * 8; item += TEAM) {
-                const u32 at = begun + item / 8, kind = item % 8;
-                if (at < B::CHANNELS * B::CHUNKS) {
-                    float lanes[LANE_COUNT];
-                    EACH for (u32 l = 0; l < LANE_COUNT; ++l) lanes[l] = piece[kind][item / 8 * LANE_COUNT + l];
-                    sums[pooled_sums<B>(a.tiles, at / B::CHUNKS, tile) + 8 * (at % B::CHUNKS) + kind] = sum_of<float, LANE_COUNT>(lanes);
-                }
+                const u32 at = begun + item / 8;
+                if (at < B::CHANNELS * B::CHUNKS)
+                    sums[pooled_sums<B>(a.tiles, at / B::CHUNKS, tile) + 8 * (at % B::CHUNKS) + item % 8] = sum_of_piece<B>(piece, item);
             }
+        }
+    }
+}
+
+// The same where there are few parameter vectors: a thread block has one row of squares of one map, and a thread one square of it. Sums over
+// the row follow when all of it is there, in the same order; those of the pooled values when all rows of the map are.
+template <class B> FN void wide_of(const NetworkArgs& a) {
+    constexpr u32 columns = B::WIDTH / B::POOL;
+    SHARED float first[B::POOL * B::POOL], shift, pooled_shift;
+    SHARED ALIGNED float row_of[B::POOL][B::WIDTH][TILE];
+    SHARED float part[2 * B::POOL][LANE_COUNT];
+    SHARED float piece[8][B::TEAM_SIZE];
+    SHARED u32 last;
+    const u32 unit = BLOCK % B::UNITS, tile = BLOCK / B::UNITS % a.tiles, slot = BLOCK / B::UNITS / a.tiles;
+    const u32 left = a.count - tile * TILE, used = left < TILE ? left : TILE;
+    const u32 channel = unit / B::POOLED_HEIGHT, row = unit % B::POOLED_HEIGHT, map = channel / B::KERNELS;
+    const float* folded = a.folded + (u64)slot * B::FOLDED;
+    const float* values = B::FIRST ? a.pixels : a.from + (u64)slot * a.tiles * B::IN_VALUES * TILE;
+    const float* in = values + ((u64)tile * B::IN_VALUES + (u64)map * B::IN_AREA) * TILE;
+    const float* weights = folded + (u64)channel * B::TAPS;
+    const float bias[1] = {folded[(u64)B::INPUTS * B::GROUPS * B::TAPS + channel]};
+    float* out = a.to + (((u64)slot * a.tiles + tile) * B::OUT_VALUES + (u64)channel * B::POOLED_AREA) * TILE;
+    float* sums = a.sums + slot * all_sums<B>(a.tiles);
+
+    // What is taken from all values of the channel, so that sums stay small: its first value.
+    if (B::NORM || B::NORM_AFTER) {
+        PHASE(t) if (t < (B::NORM_AFTER ? B::POOL * B::POOL : 1))
+            first[t] = single<B>(values + (u64)map * B::IN_AREA * TILE, weights, bias[0], t / B::POOL, t % B::POOL);
+    }
+    PHASE(t) if (t == 0) {
+        shift = B::NORM ? first[0] : 0.0f;
+        float most = B::NORM || B::NORM_AFTER ? first[0] - shift : 0.0f;
+        if (B::NORM_AFTER) EACH for (u32 p = 1; p < B::POOL * B::POOL; ++p) most = greatest_of(most, first[p] - shift);
+        pooled_shift = most;
+        if (tile == 0 && row == 0) {
+            float* kept = sums + shifts<B>(a.tiles);
+            kept[channel] = shift; kept[B::CHANNELS + channel] = most;
+        }
+    }
+
+    // Values.
+    PHASE(t) for (u32 at = t; at < columns * LANE_COUNT; at += TEAM) {
+        const u32 column = at / LANE_COUNT, lane = at % LANE_COUNT;
+        const float minus[1] = {shift};
+        float y[B::POOL][B::POOL][1][4];
+        square_of<B>(in, weights, bias, minus, lane, row * B::POOL, column * B::POOL, y);
+        if (B::NORM) EACH for (u32 r = 0; r < B::POOL; ++r) EACH for (u32 c = 0; c < B::POOL; ++c) {
+            Four four;
+            EACH for (u32 v = 0; v < 4; ++v) four.v[v] = y[r][c][0][v];
+            put_four(row_of[r][column * B::POOL + c], lane, four);
+        }
+        put_four(out + (u64)(row * columns + column) * TILE, lane, pooled_of<B>(y, 0));
+    }
+
+    // Their sums over the rows.
+    if (B::NORM) {
+        PHASE(t) for (u32 at = t; at < 2 * B::POOL * LANE_COUNT; at += TEAM) {
+            const u32 lane = at % LANE_COUNT, kind = at / LANE_COUNT;
+            float sum = 0.0f;
+            EACH_EIGHTH for (u32 column = 0; column < B::WIDTH; ++column) {
+                const Four four = four_at(row_of[kind / 2][column], lane);
+                EACH for (u32 v = 0; v < 4; ++v) if (LANE_COUNT * v + lane < used)
+                    sum = kind % 2 ? mul_add(four.v[v], four.v[v], sum) : sum + four.v[v];
+            }
+            part[kind][lane] = sum;
+        }
+        PHASE(t) if (t < 2 * B::POOL) {
+            float lanes[LANE_COUNT];
+            EACH for (u32 l = 0; l < LANE_COUNT; ++l) lanes[l] = part[t][l];
+            sums[full_sums<B>(a.tiles, channel, tile) + 2 * (row * B::POOL + t / 2) + t % 2] = sum_of<float, LANE_COUNT>(lanes);
+        }
+    }
+
+    // The sums of the pooled values, by whoever comes last among the rows.
+    if (B::NORM_AFTER) {
+        PHASE(t) if (t == 0) {
+            last = LAST_OF(a.arrived[((u64)slot * a.tiles + tile) * B::CHANNELS + channel], B::POOLED_HEIGHT);
+            SEE_OTHERS();
+        }
+        if (!last) return;
+        for (u32 begun = 0; begun < B::CHUNKS; begun += TEAM / LANE_COUNT) {
+            PHASE(t) if (begun + t / LANE_COUNT < B::CHUNKS) sums_of_piece<B>(out, pooled_shift, begun + t / LANE_COUNT, t, used, piece);
+            PHASE(t) for (u32 item = t; item < TEAM / LANE_COUNT * 8; item += TEAM)
+                if (begun + item / 8 < B::CHUNKS)
+                    sums[pooled_sums<B>(a.tiles, channel, tile) + 8 * (begun + item / 8) + item % 8] = sum_of_piece<B>(piece, item);
         }
     }
 }
@@ -303,58 +421,66 @@ FN const float* parameters_of(const NetworkArgs& a, u32 slot) {
 
 // Before the first block: the weights as they are, in the order of the hot loop.
 template <class B> FN void begin_of(const NetworkArgs& a) {
+    SHARED u32 wrong;
     const float* parameters = parameters_of(a, BLOCK);
     float* folded = a.folded + (u64)BLOCK * B::FOLDED;
-    PHASE(t) if (t == 0) a.failed[BLOCK] = 0;
-    PHASE(t) for (u32 at = t; at < PARAMETERS; at += TEAM) if (!(fabsf(parameters[at]) < (float)infinity())) a.failed[BLOCK] = 1;
-    PHASE(t) for (u32 at = t; at < B::GROUPS * B::TAPS * B::STRIDE; at += TEAM) {
-        const u32 group = at / (B::TAPS * B::STRIDE), tap = at / B::STRIDE % B::TAPS, kernel = group * B::GROUP + at % B::STRIDE;
-        const bool is_there = at % B::STRIDE < B::GROUP && kernel < B::KERNELS;
-        for (u32 map = 0; map < B::INPUTS; ++map)
-            folded[(u64)(map * B::GROUPS + group) * B::TAPS * B::STRIDE + tap * B::STRIDE + at % B::STRIDE] =
-                is_there ? parameters[B::WEIGHTS + kernel * B::TAPS + tap] : 0.0f;
+    PHASE(t) if (t == 0) wrong = 0;
+    PHASE(t) {
+        EACH_EIGHTH for (u32 at = t; at < PARAMETERS; at += TEAM) if (!(fabsf(parameters[at]) < (float)infinity())) wrong = 1;
+        for (u32 at = t; at < B::GROUPS * B::TAPS * B::STRIDE; at += TEAM) {
+            const u32 group = at / (B::TAPS * B::STRIDE), tap = at / B::STRIDE % B::TAPS, kernel = group * B::GROUP + at % B::STRIDE;
+            const bool is_there = at % B::STRIDE < B::GROUP && kernel < B::KERNELS;
+            for (u32 map = 0; map < B::INPUTS; ++map)
+                folded[(u64)(map * B::GROUPS + group) * B::TAPS * B::STRIDE + tap * B::STRIDE + at % B::STRIDE] =
+                    is_there ? parameters[B::WEIGHTS + kernel * B::TAPS + tap] : 0.0f;
+        }
+        for (u32 at = t; at < B::INPUTS * B::GROUPS * B::GROUP; at += TEAM) {
+            const u32 kernel = at / B::GROUP % B::GROUPS * B::GROUP + at % B::GROUP;
+            folded[(u64)B::INPUTS * B::GROUPS * B::TAPS * B::STRIDE + at] = kernel < B::KERNELS ? parameters[B::BIASES + kernel] : 0.0f;
+        }
     }
-    PHASE(t) for (u32 at = t; at < B::INPUTS * B::GROUPS * B::GROUP; at += TEAM) {
-        const u32 kernel = at / B::GROUP % B::GROUPS * B::GROUP + at % B::GROUP;
-        folded[(u64)B::INPUTS * B::GROUPS * B::TAPS * B::STRIDE + at] = kernel < B::KERNELS ? parameters[B::BIASES + kernel] : 0.0f;
-    }
+    PHASE(t) if (t == 0) a.failed[BLOCK] = wrong;
 }
 
 // Between block A and block B.
 template <class A, class B> FN void fold_of(const NetworkArgs& a) {
-    SHARED double scale[A::CHANNELS], offset[A::CHANNELS];
+    constexpr u32 channels = B::SHARED_KERNELS ? 1 : A::CHANNELS, taps = B::TAPS / channels, members = B::INPUTS * B::GROUPS;
+    SHARED double scale[A::CHANNELS], offset[A::CHANNELS], sums[B::KERNELS * channels];
     SHARED u32 plain;
     const float* parameters = parameters_of(a, BLOCK);
     float* folded = a.folded + (u64)BLOCK * B::FOLDED;
-    float* biases = folded + (u64)B::INPUTS * B::GROUPS * B::TAPS * B::STRIDE;
     PHASE(t) {
         if (t == 0) plain = 1;
         for (u32 channel = t; channel < A::CHANNELS; channel += TEAM)
             if (!affine_of<A>(a, BLOCK, channel, scale[channel], offset[channel])) a.failed[BLOCK] = 1;
+        // The sums of the weights of each channel, by the threads that are left.
+        for (u32 at = TEAM - 1 - t; at < B::KERNELS * channels; at += TEAM) {
+            const float* from = parameters + B::WEIGHTS + at / channels * B::TAPS + at % channels * taps;
+            double sum = 0.0;
+            EACH_EIGHTH for (u32 tap = 0; tap < taps; ++tap) sum = sum + (double)from[tap];
+            sums[at] = sum;
+        }
     }
     PHASE(t) for (u32 channel = t; channel < A::CHANNELS; channel += TEAM) if (scale[channel] != 1.0 || offset[channel] != 0.0) plain = 0;
-    PHASE(t) for (u32 at = t; at < B::INPUTS * B::GROUPS * B::STRIDE; at += TEAM) {
-        const u32 member = at / B::STRIDE, map = member / B::GROUPS, m = at % B::STRIDE, kernel = member % B::GROUPS * B::GROUP + m;
-        float* weights = folded + (u64)member * B::TAPS * B::STRIDE + m;
-        if (m >= B::GROUP || kernel >= B::KERNELS) {
-            for (u32 tap = 0; tap < B::TAPS; ++tap) weights[tap * B::STRIDE] = 0.0f;
-            if (m < B::GROUP) biases[member * B::GROUP + m] = 0.0f;
-            continue;
-        }
-        const float* from = parameters + B::WEIGHTS + kernel * B::TAPS;
-        const u32 channels = B::SHARED_KERNELS ? 1 : A::CHANNELS, taps = B::TAPS / channels;
-        double bias = (double)parameters[B::BIASES + kernel];
-        for (u32 c = 0; c < channels; ++c) {
-            const u32 channel = B::SHARED_KERNELS ? map : c;
-            const float s = (float)scale[channel];
-            double sum = 0.0;
-            for (u32 tap = c * taps; tap < (c + 1) * taps; ++tap) {
-                sum = sum + (double)from[tap];
-                weights[tap * B::STRIDE] = plain ? from[tap] : from[tap] * s;
+    PHASE(t) {
+        EACH_EIGHTH for (u32 at = t; at < members * B::TAPS * B::STRIDE; at += TEAM) {
+            const u32 member = at / (B::TAPS * B::STRIDE), tap = at / B::STRIDE % B::TAPS, m = at % B::STRIDE;
+            const u32 kernel = member % B::GROUPS * B::GROUP + m, channel = B::SHARED_KERNELS ? member / B::GROUPS : tap / taps;
+            float weight = 0.0f;
+            if (m < B::GROUP && kernel < B::KERNELS) {
+                weight = parameters[B::WEIGHTS + kernel * B::TAPS + tap];
+                if (!plain) weight = weight * (float)scale[channel];
             }
-            if (!plain) bias = bias + sum * offset[channel];
+            folded[at] = weight;
         }
-        biases[member * B::GROUP + m] = (float)bias;
+        for (u32 at = TEAM - 1 - t; at < members * B::GROUP; at += TEAM) {
+            const u32 member = at / B::GROUP, kernel = member % B::GROUPS * B::GROUP + at % B::GROUP;
+            double bias = kernel < B::KERNELS ? (double)parameters[B::BIASES + kernel] : 0.0;
+            if (!plain && kernel < B::KERNELS)
+                for (u32 c = 0; c < channels; ++c)
+                    bias = bias + sums[kernel * channels + c] * offset[B::SHARED_KERNELS ? member / B::GROUPS : c];
+            folded[(u64)members * B::TAPS * B::STRIDE + at] = (float)bias;
+        }
     }
 }
 

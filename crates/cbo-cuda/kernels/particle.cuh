@@ -6,13 +6,7 @@
 #define STRIDE (FIELDS + DIM)
 #define WORDS ((ROWS + 31) / 32)
 #define LANES (sizeof(T) == 8 ? 8 : 16)
-enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES };
-
-#if CENTRE >= DIM
-#define CENTRE_OF(a, k) (a).centre[k]
-#else
-#define CENTRE_OF(a, k) (a).far_centre[k]
-#endif
+enum Field { LEAST, PARTICLE, FAILED, INFEASIBLE, SHIFT, MASS, SQUARES, EXTENT };
 
 // Where positions lie. In groups of 32 particles, coordinate by coordinate in each, so that those of a warp are one piece of memory and
 // distances are known to the compiler; or, where others look at them and for
@@ -25,12 +19,16 @@ FN T* first_coordinate(T* positions, u64 i) { return positions + (i / 32 * (32 *
 FN T* first_coordinate(T* positions, u64 i) { return positions + i; }
 #endif
 
+// Whether coordinate k of four is there.
+#define INSIDE(k) (DIM % 4 == 0 || (k) < DIM)
+
 // The coordinates of one particle: in registers, or where they are.
 struct Held {
     T x[DIM];
     FN_MEMBER T at(u32 k) const { return x[k]; }
     FN_MEMBER void set(u32 k, T v) { x[k] = v; }
     FN_MEMBER void need(u32) {}
+    FN_MEMBER void four(u32 quad, T (&y)[4]) const { EACH for (u32 j = 0; j < 4; ++j) y[j] = at(4 * quad + j); }
 };
 struct Lying {
     T* first;
@@ -39,6 +37,13 @@ struct Lying {
     FN_MEMBER T at(u32 k) const { return of(k); }
     FN_MEMBER void set(u32 k, T v) { of(k) = v; }
     FN_MEMBER void need(u32) {}
+    FN_MEMBER void four(u32 quad, T (&y)[4]) const { EACH for (u32 j = 0; j < 4; ++j) y[j] = at(4 * quad + j); }
+};
+// Those of one that moves from one place to another.
+struct Passing {
+    Lying from, to;
+    FN_MEMBER T at(u32 k) const { return from.at(k); }
+    FN_MEMBER void set(u32 k, T v) { to.set(k, v); }
 };
 
 #if ISOTROPIC
@@ -49,9 +54,9 @@ template <class P, class A> FN T norm_of(const P& p, const A& a) {
     T lanes[LANES] = {};
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
 #if TRUNCATED && DRIFT_FIRST
-        const T x = (p.at(k) - CENTRE_OF(a, k)) * a.keep;
+        const T x = (p.at(k) - a.centre[k]) * a.keep;
 #else
-        const T x = p.at(k) - CENTRE_OF(a, k);
+        const T x = p.at(k) - a.centre[k];
 #endif
         lanes[k % LANES] = mul_add(x, x, lanes[k % LANES]);
     }
@@ -59,7 +64,7 @@ template <class P, class A> FN T norm_of(const P& p, const A& a) {
 #else
     T square = (T)0.0;
     EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
-        const T x = p.at(k) - CENTRE_OF(a, k);
+        const T x = p.at(k) - a.centre[k];
         square = mul_add(x, x, square);
     }
     return root(square);
@@ -94,7 +99,25 @@ template <class A> FN T settled(T x, u32 k, const A& a) {
     return x;
 }
 
-// How a particle moves. `a` has the fields of `Args` in `step.cuh` that are named here.
+// Where a particle begins.
+enum Law { NORMAL, UNIFORM, POINTS };
+template <class A, class P> FN void draw(u32 kind, const double* law, const Noise& noise, u32 particle, const A& a, P& p) {
+    for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
+        T z[4];
+        normals(noise, particle, quad, z);
+        u32 words[4] = {particle, quad, noise.high[0], noise.high[1]};
+        philox(words, noise.key[0], noise.key[1]);
+        for (u32 j = 0; j < 4; ++j) {
+            const u32 k = 4 * quad + j;
+            if (k >= DIM) continue;
+            const double uniform = ((double)words[j] + 0.5) / 4294967296.0;
+            const double first = kind == POINTS ? law[(u64)particle * DIM + k] : law[k];
+            p.set(k, settled((T)(kind == POINTS ? first : first + law[DIM + k] * (kind == NORMAL ? (double)z[j] : uniform)), k, a));
+        }
+    }
+}
+
+// How a particle moves. `a` has the fields of `Now` in `step.cuh` that are named here.
 template <class A> struct Mover {
     const A& a;
     u32 particle;
@@ -110,15 +133,17 @@ template <class A> struct Mover {
     }
     // Coordinates 4 quad to 4 quad + 3.
     FN_MEMBER void move(u32 quad, T (&x)[4]) const {
-        const Normals xi = four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+        move(quad, x, four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]));
+    }
+    FN_MEMBER void move(u32 quad, T (&x)[4], const Normals& xi) const {
 #if KICKED
         Normals kick = {};
         if (a.kicks) kick = four_normals(particle, quad, a.kick_noise[0], a.kick_noise[1], a.key[0], a.key[1]);
 #endif
         EACH for (u32 j = 0; j < 4; ++j) {
             const u32 k = 4 * quad + j;
-            if (k < DIM) {
-                const T centre = CENTRE_OF(a, k), distance = x[j] - centre;
+            if (INSIDE(k)) {
+                const T centre = a.centre[k], distance = x[j] - centre;
 #if ISOTROPIC
                 T moved = mul_add(amplitude, xi.z[j], mul_add(distance, a.keep, centre));
 #elif TRUNCATED
@@ -170,6 +195,7 @@ FN double merged_field(double mine, double theirs, const double* left, const dou
     if (what == LEAST || what == PARTICLE) return right[LEAST] < left[LEAST] ? right[what] : left[what];
     if (what == FAILED || what == INFEASIBLE) return left[what] + right[what];
     if (what == SHIFT) return fmin(left[SHIFT], right[SHIFT]);
+    if (what == EXTENT) return greatest_of(left[EXTENT], right[EXTENT]);
     if (what == SQUARES) { mine = mine * mine; theirs = theirs * theirs; }
     return merged(mine, theirs, left[what], right[what]);
 }

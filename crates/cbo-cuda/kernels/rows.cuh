@@ -14,6 +14,12 @@ struct RowsArgs {
     u64 particles;
     u64 weighed;
     u64 best;               // its place among those weighed
+    const double* losses;   // from which `moments` finds weights and the best itself, if given, and
+    double* told;           // which it copies to this machine's memory; then it says
+    u64* done;              // which launch this was, there
+    u64 launch;
+    double alpha;
+    u32* arrived;           // thread blocks that are done
     u32 key[2], diffusion[2], kick_noise[2];
     u32 kicks, vanishes;
     float keep, noise, kick;
@@ -24,6 +30,8 @@ struct RowsArgs {
 // The distances from the centre: lane by lane, as vectors do.
 KERNEL(THREADS) norms(const GRID_CONSTANT RowsArgs a) {
     SHARED float part[THREADS];
+    LET_NEXT_BEGIN();
+    AWAIT_BEFORE();
     const u64 first = (u64)BLOCK * (THREADS / 16);
     PHASE(t) {
         const u64 particle = first + t / 16;
@@ -54,6 +62,8 @@ KERNEL(THREADS) move_rows(const GRID_CONSTANT RowsArgs a) {
     constexpr u32 quads = (PARAMETERS + 3) / 4, pair = HOPPING == 2 ? 2 : 1;
     const Noise diffusion = {{a.key[0], a.key[1]}, {a.diffusion[0], a.diffusion[1]}};
     const Noise kicks = {{a.key[0], a.key[1]}, {a.kick_noise[0], a.kick_noise[1]}};
+    LET_NEXT_BEGIN();
+    AWAIT_BEFORE();
     PHASE(t) for (u64 at = (u64)BLOCK * TEAM + t; at < (a.particles + pair - 1) / pair * quads; at += (u64)BLOCKS * TEAM) {
         const u32 drawn = (u32)(at / quads), quad = (u32)(at % quads);
         float xi[4], kick[4];
@@ -85,19 +95,59 @@ RUN(move_rows, RowsArgs)
 
 // The weighted sums of the positions, block by block and coordinate by coordinate, and the best position. Weights of zero add nothing.
 KERNEL(THREADS) moments(const GRID_CONSTANT RowsArgs a) {
+    SHARED double energies[THREADS], found[THREADS];
+    SHARED u64 best;
+    SHARED u32 last;
+    LET_NEXT_BEGIN();
+    AWAIT_BEFORE();
     const u64 blocks = (a.weighed + ROWS - 1) / ROWS;
+    const double* weights = a.weights;
+    u64 best_place = a.best;
+    if (a.losses) {
+        PHASE(t) if (t < a.weighed) {
+            energies[t] = (double)(float)a.losses[t];
+            if (BLOCK == 0) a.told[t] = a.losses[t];
+        }
+        PHASE(t) if (t < a.weighed) {
+            // Relative to the least of the block.
+            double low = infinity();
+            for (u64 row = t / ROWS * ROWS; row < t / ROWS * ROWS + ROWS && row < a.weighed; ++row)
+                if (fabs(energies[row]) < infinity() && energies[row] < low) low = energies[row];
+            const double gap = energies[t] - low;
+            const double w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
+            found[t] = fabs(energies[t]) < infinity() ? w : 0.0;
+            if (t == 0) {
+                best = 0;
+                for (u64 row = 1; row < a.weighed; ++row) {
+                    const bool is_first = !(fabs(energies[best]) < infinity());
+                    if (fabs(energies[row]) < infinity() && (is_first || energies[row] < energies[best])) best = row;
+                }
+            }
+        }
+        weights = found;
+        best_place = best;
+    }
     PHASE(t) for (u64 at = (u64)BLOCK * TEAM + t; at < (blocks + 1) * PARAMETERS; at += (u64)BLOCKS * TEAM) {
         const u64 block = at / PARAMETERS, k = at % PARAMETERS, first = block * ROWS;
         if (block == blocks) {
-            ((float*)(a.moments + blocks * PARAMETERS))[k] = a.positions[(a.chosen ? a.chosen[a.best] : a.best) * PARAMETERS + k];
+            ((float*)(a.moments + blocks * PARAMETERS))[k] =
+                a.positions[(a.chosen ? a.chosen[best_place] : best_place) * PARAMETERS + k];
             continue;
         }
         double sum = 0.0;
-        for (u64 row = first; row < first + ROWS && row < a.weighed; ++row) {
-            const double w = a.weights[row];
+        EACH_EIGHTH for (u64 row = first; row < first + ROWS && row < a.weighed; ++row) {
+            const double w = weights[row];
             if (w != 0.0) sum = mul_add((double)a.positions[(a.chosen ? a.chosen[row] : row) * PARAMETERS + k], w, sum);
         }
         a.moments[at] = sum;
+    }
+    if (a.losses) {
+        PHASE(t) SEE_FAR();
+        PHASE(t) if (t == 0) {
+            last = LAST_OF(*a.arrived, BLOCKS);
+            SEE_FAR();
+            if (last) *(volatile u64*)a.done = a.launch << 32;
+        }
     }
 }
 RUN(moments, RowsArgs)

@@ -15,7 +15,6 @@
 #endif
 
 enum End { GOING, TARGET, LIMIT, STAGNATION, DIAMETER, STRICT, NOTHING };
-enum Law { NORMAL, UNIFORM, POINTS };
 enum Switch { IS_STRICT = 1, IS_FROZEN = 2, SHRINKS = 4 };
 
 // One run, as `swarms.rs` writes it. Places are counted in the numbers of their table.
@@ -75,27 +74,6 @@ struct Moving {
 #define DESK 32
 #define GROUPS (VANISHING ? (ROWS + VANISHING - 1) / (VANISHING ? VANISHING : 1) : 0)
 #define LOGGED (2 + DIM)
-
-// Where the particles begin.
-FN void draw(const Fleet& f, const Swarm& s, const Moving& a, u32 particle, T* x, u64 column) {
-    const double* const law = f.numbers + s.law;
-    const Noise noise = {{s.key[0], s.key[1]}, {0, f.initial}};
-    for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
-        T z[4];
-        normals(noise, particle, quad, z);
-        u32 words[4] = {particle, quad, 0, f.initial};
-        philox(words, s.key[0], s.key[1]);
-        for (u32 j = 0; j < 4; ++j) {
-            const u32 k = 4 * quad + j;
-            if (k >= DIM) continue;
-            const double uniform = ((double)words[j] + 0.5) / 4294967296.0;
-            const double first = s.law_kind == POINTS ? law[(u64)particle * DIM + k] : law[k];
-            const double at = s.law_kind == POINTS ? first
-                : first + law[DIM + k] * (s.law_kind == NORMAL ? (double)z[j] : uniform);
-            x[k * column + particle] = settled((T)at, k, a);
-        }
-    }
-}
 
 // The extent of coordinate k.
 FN double width_of(const T* x, u32 n) {
@@ -160,7 +138,10 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
     double best = kept.least, done_below = kept.done_below;
     bool kicked = kept.kicked != 0;
     PHASE(t) {
-        if (step == 0) for (u32 r = t; r < n; r += TEAM) draw(f, s, a, r, x, column);
+        if (step == 0) for (u32 r = t; r < n; r += TEAM) {
+            Lying p = {x + r, column};
+            draw(s.law_kind, f.numbers + s.law, {{s.key[0], s.key[1]}, {0, f.initial}}, r, a, p);
+        }
 #if NEAR
         else for (u64 k = t; k < POSITIONS(n); k += TEAM) room[k] = f.rooms[s.room + k];
 #endif
@@ -259,7 +240,7 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
             }
             double* const sum = sums + b * STRIDE;
             sum[LEAST] = low; sum[PARTICLE] = (double)(b * ROWS) + (low == infinity() ? 0.0 : where);
-            sum[FAILED] = fails; sum[INFEASIBLE] = infinite; sum[SHIFT] = low; sum[SQUARES + 1] = 0.0;
+            sum[FAILED] = fails; sum[INFEASIBLE] = infinite; sum[SHIFT] = low; sum[EXTENT] = 0.0;
         }
 
         // Values better than all before, in the order of their evaluation.

@@ -1,8 +1,11 @@
 // The words of the device, and what stands in for them where a C++ compiler builds the same kernels for the processor.
 //
 // A kernel is a sequence of phases: PHASE(t) is done by every thread t of a block, and is over for all of them before the next begins.
-// What outlives a phase is in SHARED memory, or each thread's OWN. ONE_WARP has phases of its own, after which all MEET. On the processor a
+// What outlives a phase is in SHARED memory, or each thread's OWN. On the processor a
 // phase is a loop, in the order of the threads.
+//
+// A launch may begin while the one before still runs, once all blocks of that have come to LET_NEXT_BEGIN; it may touch what others write
+// after AWAIT_BEFORE only.
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
@@ -11,6 +14,8 @@
 #define FIRST_BIT(bits) (__ffs(bits) - 1)
 #define EACH _Pragma("unroll")
 #define EACH_EIGHTH _Pragma("unroll 8")
+#define EACH_SECOND _Pragma("unroll 2")
+#define ALIGNED __align__(16)
 #if HELD
 #define EACH_COORDINATE _Pragma("unroll")
 #else
@@ -26,13 +31,18 @@
 #define MARK(word, bit, yes) { const u32 marks_ = __ballot_sync(~0u, yes); if ((bit) == 0) (word) = marks_; }
 #define LAST_OF(counter, members) (__threadfence(), atomicInc(&(counter), (members) - 1) == (members) - 1)
 #define SEE_OTHERS() __threadfence()
+#define SEE_FAR() __threadfence_system()
 #define LOAD_FAR(x) __ldcg(&(x))
 #define STORE_TWO(to, x, y) asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(x), "l"(y) : "memory")
 #define OWN(type, name, count) type name[count];
 #define OWN_OF(name, t) name
-#define ONE_WARP if (threadIdx.x < 32)
-#define WARP_PHASE(t) for (unsigned t = threadIdx.x, once_ = 1; once_; once_ = 0, __syncwarp())
-#define MEET() __syncthreads()
+#if __CUDA_ARCH__ >= 900
+#define LET_NEXT_BEGIN() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define AWAIT_BEFORE() asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define LET_NEXT_BEGIN() ((void)0)
+#define AWAIT_BEFORE() ((void)0)
+#endif
 #define FORGET() asm volatile("" ::: "memory")
 #define APART static __device__ __noinline__
 #define RUN(kernel, args)
@@ -45,6 +55,8 @@
 #define FIRST_BIT(bits) ((u32)__builtin_ctz(bits))
 #define EACH
 #define EACH_EIGHTH
+#define EACH_SECOND
+#define ALIGNED
 #define EACH_COORDINATE
 #define KERNEL(...) static void
 #define TEAM team_
@@ -56,13 +68,13 @@
 #define MARK(word, bit, yes) { (word) = ((bit) == 0 ? 0u : (word)) | (u32)(yes) << (bit); }
 #define LAST_OF(counter, members) (((counter) = (counter) + 1 == (members) ? 0 : (counter) + 1) == 0)
 #define SEE_OTHERS() ((void)0)
+#define SEE_FAR() ((void)0)
 #define LOAD_FAR(x) (x)
 #define STORE_TWO(to, x, y) ((to)[0] = (x), (to)[1] = (y))
 #define OWN(type, name, count) static type name[THREADS][count];
 #define OWN_OF(name, t) name[t]
-#define ONE_WARP
-#define WARP_PHASE(t) for (unsigned t = 0; t < 32; ++t)
-#define MEET() ((void)0)
+#define LET_NEXT_BEGIN() ((void)0)
+#define AWAIT_BEFORE() ((void)0)
 #define FORGET() ((void)0)
 #define APART static inline
 static unsigned block_, blocks_, team_;
@@ -105,6 +117,14 @@ template <class R> FN void least_of_warp(R& least, u32& place, u32& count) {
     if (__any_sync(~0u, count)) EACH for (u32 far = 16; far > 0; far /= 2) count += __shfl_xor_sync(~0u, count, far);
 #endif
 }
+
+// A number that is computed here, and not later, when somebody needs it.
+#ifdef __CUDACC__
+FN void now_known(double& x) { asm volatile("" : "+d"(x)); }
+FN void now_known(float& x) { asm volatile("" : "+f"(x)); }
+#else
+template <class R> FN void now_known(R&) {}
+#endif
 
 // a b + c, rounded once.
 FN double mul_add(double a, double b, double c) { return fma(a, b, c); }

@@ -1,15 +1,24 @@
 //! The particles of a run on a device: one launch for each step, and nothing is copied but the sums and what somebody looks at.
+//!
+//! A step that is known but for its centre is launched before the step before it is looked at: the device has the centre, and finds the
+//! particles in one place and leaves them in another. If the run ends, or somebody looks, the particles are where they were.
 
+mod chosen;
+mod launch;
+mod layout;
+mod served;
+
+pub(crate) use chosen::same_batches;
+
+use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
-use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of};
+use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::Shape;
-use cbo::device::{Backend, Move, Reader, Weighing, Writer, on_processor};
+use cbo::device::{Backend, Move, Weighing, decided_beforehand};
 use cbo::noise::{Noise, Stream};
-use cbo::{
-    Answers, Ensemble, EvalError, Objective, Partial, Plan, Rows, Scalar, SolveError, StateError, StepContext,
-    alpha_for_sample_size,
-};
-use std::iter;
+use cbo::{Ensemble, EvalError, Partial, Plan, Scalar, SolveError, alpha_for_sample_size};
+use chosen::Chosen;
+use launch::{Route, Work};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -25,25 +34,42 @@ pub(crate) struct OnDevice<T> {
     machine: Arc<dyn Machine>,
     program: Arc<dyn Program>,
     particles: usize,
-    /// Where the shape says.
-    positions: Arc<Memory>,
-    energies: Arc<Memory>,
+    /// Positions, where the shape says, and energies; a second place for them where there is room, and which of them is that of the step.
+    places: Vec<Particles>,
+    current: usize,
     /// The sums of blocks, then merged ones, level by level; and how many of those that are merged have come.
     partials: Memory,
     arrived: Memory,
     low: Memory,
     high: Memory,
     far_centre: Memory,
-    /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it.
+    /// The consensus point: as the device has left it, in which step, and as it is given.
+    heading: Memory,
+    headed: Option<u64>,
+    frozen: Option<Memory>,
+    /// Extents of the swarm, and whether somebody will ask for them.
+    widths: Memory,
+    extents: bool,
+    /// Sums of squares, if somebody has asked for them.
+    squares: OnceLock<Memory>,
+    /// Batches of particles, if there are any.
+    batches: Option<Chosen>,
+    /// The move that was launched before the step before it was looked at, and the alpha of its weights.
+    ahead: Option<(Move, f64)>,
+    /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it. For
+    /// launches with even and with odd numbers.
     result: Memory,
     words: Vec<u32>,
     /// The arguments of the last launch.
     args: Vec<u8>,
     launches: u64,
-    /// The sums of the step, merged.
+    /// The sums of the step, merged, and how far the swarm extends at the least.
     sums: [Partial; 1],
+    extent: f64,
     best: Vec<T>,
     seen: Seen<T>,
+    /// Whether nobody looks at the particles.
+    forgets: bool,
 }
 
 /// What was copied since the last move, and what went wrong with it.
@@ -60,87 +86,115 @@ impl<T> Default for Seen<T> {
     }
 }
 
-/// What a launch does.
-#[derive(Clone, Copy, Debug, Default)]
-struct Work {
-    evaluates: bool,
-    /// The alpha of the weights, if it is known.
-    alpha: Option<f64>,
-}
-
-/// The arguments of a launch but for the centre, which follows them, as `Args` in `step.cuh`.
-#[repr(C)]
-struct Head<T> {
-    memory: [u64; 7],
-    particles: u64,
-    launch: u64,
-    alpha: f64,
-    key: [u32; 2],
-    diffusion: [u32; 2],
-    kick_noise: [u32; 2],
-    moves: u32,
-    kicks: u32,
-    vanishes: u32,
-    evaluates: u32,
-    weighs: u32,
-    padding: u32,
-    arrived: u64,
-    /// keep, noise, kick, longest
-    amplitudes: [T; 4],
+/// A place for particles.
+#[derive(Debug)]
+struct Particles {
+    positions: Arc<Memory>,
+    energies: Arc<Memory>,
 }
 
 impl<T: Scalar> OnDevice<T> {
-    /// The particles of a run at time 0.
+    /// The particles of a run at time 0; always in the same place, if they are `lent`.
     pub fn begin(
         plan: &Plan,
         shape: Shape,
         machine: &Arc<dyn Machine>,
         program: Arc<dyn Program>,
+        lent: bool,
     ) -> Result<Self, SolveError> {
         let particles = plan.config().particles;
-        let start = on_processor::<T>(plan)?;
+        let twice = !lent && machine.free_bytes().is_none_or(|free| free / 2 > shape.bytes::<T>(particles));
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
         let (sums, merged) = shape.sums(particles);
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
-            let words = vec![0; 2 * shape.stride() + shape.dim * size_of::<T>() / 4];
-            let result = Memory::new(machine, words.len() * 8, Kind::Shared)?;
-            Ok(Self {
+            let shared = |bytes: usize| Memory::new(machine, bytes, Kind::Shared);
+            // An even number of them, since they are written by twos.
+            let words = vec![0; 2 * shape.stride() + (shape.dim * size_of::<T>() / 4).next_multiple_of(2)];
+            let place = |positions: Memory| -> Result<_, Fault> {
+                let energies = Arc::new(memory(particles * size_of::<T>())?);
+                Ok(Particles { positions: Arc::new(positions), energies })
+            };
+            let room = shape.room(particles) * shape.dim * size_of::<T>();
+            let mut places = vec![place(memory(room)?)?];
+            if twice {
+                places.push(place(memory(room)?)?);
+            }
+            let run = Self {
                 plan: plan.clone(),
                 shape,
                 program,
                 particles,
-                positions: Arc::new(Memory::of(machine, &laid_out(shape, start.ensemble().rows()))?),
-                energies: Arc::new(memory(particles * size_of::<T>())?),
+                places,
+                current: 0,
                 partials: memory(sums * shape.stride() * 8)?,
                 arrived: memory(merged * 4)?,
                 low: Memory::of(machine, &side(|b| b.0))?,
                 high: Memory::of(machine, &side(|b| b.1))?,
                 far_centre: memory(shape.dim * size_of::<T>())?,
-                result,
+                heading: memory(shape.dim * (8 + size_of::<T>()) + 16)?,
+                headed: None,
+                frozen: plan.config().freeze.as_ref().map(|point| Memory::of(machine, point)).transpose()?,
+                widths: shared(shape.dim * 8)?,
+                squares: OnceLock::new(),
+                extents: plan.config().diameter.is_some() || plan.is_open_ended(),
+                batches: plan.config().batch.map(|size| Chosen::new(plan.config(), machine, size)).transpose()?,
+                ahead: None,
+                result: shared(2 * words.len() * 8)?,
                 words,
                 machine: machine.clone(),
                 args: Vec::new(),
                 launches: 0,
                 sums: [Partial::empty(shape.dim)],
+                extent: 0.0,
                 best: vec![T::default(); shape.dim],
                 seen: Seen::default(),
-            })
+                forgets: false,
+            };
+            run.draw()?;
+            Ok(run)
         };
         make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
     }
 
+    /// The same for callers who look at no particles: they are told that there are none.
+    pub fn without_particles(self) -> Self {
+        Self { forgets: true, ..self }
+    }
+
+    /// Draws the initial positions, where they are to be.
+    fn draw(&self) -> Result<(), Fault> {
+        let config = self.plan.config();
+        let law = Memory::of(&self.machine, &numbers_of_law(&config.init, self.shape.dim))?;
+        let [key, initial] = Noise::new(config.seed, Stream::Initial, 0).parts();
+        let both = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;
+        // As `BeginArgs` in `beside.cuh`.
+        let args = [
+            self.here().positions.address(),
+            law.address(),
+            self.low.address(),
+            self.high.address(),
+            self.particles as u64,
+            both(key),
+            both(initial),
+            kind_of_law(&config.init),
+        ];
+        let blocks = self.shape.blocks(self.particles);
+        self.program.launch(Kernel::Begin as usize, self.grid(blocks), &bytes_of_words(&args))?;
+        self.machine.wait()
+    }
+
     /// The memory of positions and energies, for a caller who evaluates.
     pub fn lend(&self) -> Lent {
-        Lent::new(&self.positions, &self.energies, self.particles, self.shape.dim)
+        Lent::new(&self.here().positions, &self.here().energies, self.particles, self.shape.dim)
     }
 
     /// Seconds that a kernel takes, the best of some repetitions of many launches.
     pub fn time(&self, kernel: Kernel) -> Result<f64, Fault> {
         let decided = Move { keep: 1.0, centre: vec![0.0; self.shape.dim], ..Move::default() };
         let mut bytes = Vec::new();
-        self.write_args(Some(&decided), Work::default(), &mut bytes)?;
+        self.write_args(Some(&decided), Work::default(), self.route(self.current), &mut bytes)?;
         let mut best = f64::INFINITY;
         for _ in 0..REPEATS {
             self.machine.wait()?;
@@ -154,85 +208,102 @@ impl<T: Scalar> OnDevice<T> {
         Ok(best)
     }
 
+    /// Where the particles of the step are.
+    fn here(&self) -> &Particles {
+        &self.places[self.current]
+    }
+
+    /// From where the particles of the step are to this place.
+    fn route(&self, to: usize) -> Route {
+        let (launch, slot) = (self.launches, self.launches % 2 * self.words.len() as u64 * 8);
+        Route {
+            from: self.here().positions.address(),
+            to: self.places[to].positions.address(),
+            energies: self.places[to].energies.address(),
+            result: self.result.address() + slot,
+            launch,
+            particles: self.particles,
+        }
+    }
+
+    /// Where a move leaves the particles.
+    fn elsewhere(&self) -> usize {
+        (self.current + 1) % self.places.len()
+    }
+
     /// Launches a step: the move if there is one, and the work.
     fn launch(&mut self, decided: Option<&Move>, work: Work) -> Result<(), Fault> {
         if let Some(fault) = self.seen.fault.get_mut().ok().and_then(|fault| fault.clone()) {
             return Err(fault);
         }
-        if decided.is_some() {
-            self.seen.ensemble.take();
-        }
-        if decided.is_some() || work.evaluates {
-            self.seen.energies.take();
-        }
+        let to = if decided.is_some() { self.elsewhere() } else { self.current };
         self.launches += 1;
         let mut args = std::mem::take(&mut self.args);
-        self.write_args(decided, work, &mut args)?;
+        // All move, and those chosen are evaluated.
+        let particles = if decided.is_some() { self.particles } else { self.count() };
+        self.write_args(decided, work, Route { particles, ..self.route(to) }, &mut args)?;
         self.args = args;
-        self.program.launch(Kernel::Step as usize, self.grid(self.shape.blocks(self.particles)), &self.args)
+        // A step waits for the one before it itself.
+        let grid = Grid { early: true, ..self.grid(self.shape.blocks(particles)) };
+        self.program.launch(Kernel::Step as usize, grid, &self.args)
+    }
+
+    /// Launches work on the step that a move begins, if there is one.
+    fn begin_step(&mut self, decided: Option<&Move>, work: Work) -> Result<(), Fault> {
+        if self.ahead.take().is_some() {
+            self.headed = None;
+        }
+        let compares = decided.is_some_and(|decided| self.headed == Some(decided.step));
+        self.headed = None;
+        self.launch(decided, Work { compares, ..work })?;
+        self.arrive(decided.is_some());
+        Ok(())
+    }
+
+    /// The particles of the step are those that the last launch leaves.
+    fn arrive(&mut self, moved: bool) {
+        if moved {
+            self.current = self.elsewhere();
+            self.seen.ensemble.take();
+        }
+        self.seen.energies.take();
+    }
+
+    /// Launches the step after this one, if all is known of it but the centre, and the device can find that. `compared` says whether it
+    /// knows how far the centre has moved.
+    fn go_ahead(&mut self, step: u64, compared: bool) {
+        let config = self.plan.config();
+        let is_last = self.plan.last_step().is_some_and(|last| step >= last);
+        if self.places.len() < 2 || self.batches.is_some() || is_last || (config.kick.is_some() && !compared) {
+            return;
+        }
+        let (_, decided) = decided_beforehand(&self.plan, step);
+        let Some(alpha) = decided_beforehand(&self.plan, step + 1).0.alpha() else { return };
+        let work = Work { evaluates: true, alpha: Some(alpha), follows: true, compares: true };
+        // What fails here fails again in its time.
+        if self.launch(Some(&decided), work).is_ok() {
+            self.ahead = Some((decided, alpha));
+        } else {
+            self.headed = None;
+        }
     }
 
     /// So many blocks of threads.
     fn grid(&self, blocks: usize) -> Grid {
-        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0 }
+        Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0, early: false }
     }
 
-    /// Writes the arguments of a launch.
-    fn write_args(&self, decided: Option<&Move>, work: Work, bytes: &mut Vec<u8>) -> Result<(), Fault> {
-        let config = self.plan.config();
-        let nothing = Move::default();
-        let (moves, decided) = (decided.is_some(), decided.unwrap_or(&nothing));
-        // Coordinates too near to zero are zero.
-        let near = |x: &f64| if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
-        let centre = decided.centre.iter().map(near);
-        if moves && self.shape.centre < self.shape.dim {
-            self.far_centre.upload(&centre.clone().collect::<Vec<T>>())?;
-        }
-        let [key, diffusion] = Noise::new(config.seed, Stream::Diffusion, decided.step).parts();
-        let [_, kick_noise] = Noise::new(config.seed, Stream::Kick, decided.step).parts();
-        let longest = config.truncation().unwrap_or(f64::INFINITY);
-        let head = Head {
-            memory: [
-                &*self.positions,
-                &*self.energies,
-                &self.partials,
-                &self.result,
-                &self.low,
-                &self.high,
-                &self.far_centre,
-            ]
-            .map(Memory::address),
-            particles: self.particles as u64,
-            launch: self.launches,
-            alpha: work.alpha.unwrap_or(0.0),
-            key,
-            diffusion,
-            kick_noise,
-            moves: moves.into(),
-            kicks: decided.kick.is_some().into(),
-            vanishes: centre.clone().any(|x| x == T::default()).into(),
-            evaluates: work.evaluates.into(),
-            weighs: work.alpha.is_some().into(),
-            padding: 0,
-            arrived: self.arrived.address(),
-            amplitudes: [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest].map(T::from_f64),
-        };
-        bytes.clear();
-        bytes.extend_from_slice(head.bytes());
-        for x in centre.chain(iter::repeat(T::default())).take(self.shape.centre) {
-            bytes.extend_from_slice(bytes_of(&[x]));
-        }
-        Ok(())
-    }
-
-    /// Takes the sums of the last launch, when they are there.
-    fn collect(&mut self) -> Result<(), Fault> {
-        self.machine.wait_for(self.result.address(), self.launches as u32, &mut self.words)?;
+    /// Takes the sums of a launch, when they are there.
+    fn collect(&mut self, launch: u64) -> Result<(), Fault> {
+        let slot = self.result.address() + launch % 2 * self.words.len() as u64 * 8;
+        let written = 2 * self.shape.stride() + self.shape.dim * size_of::<T>() / 4;
+        self.machine.wait_for(slot, launch as u32, &mut self.words[..written])?;
         let (fields, best) = self.words.split_at(2 * self.shape.stride());
         let number = |at: usize| f64::from_bits(u64::from(fields[2 * at + 1]) << 32 | u64::from(fields[2 * at]));
         let sums = &mut self.sums[0];
         [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = [0, 4, 5, 6].map(number);
         (sums.particle, sums.failed, sums.infeasible) = (number(1) as usize, number(2) as u64, number(3) as u64);
+        self.extent = number(7);
         for (k, moment) in sums.moment.iter_mut().enumerate() {
             *moment = number(8 + k);
         }
@@ -256,17 +327,42 @@ impl<T: Scalar> OnDevice<T> {
             }
             Weighing::Ranks => return Err(Fault("weights by ranks are not on the device".into())),
         };
-        self.launch(None, Work { evaluates: false, alpha: Some(alpha) })?;
-        self.collect()?;
+        self.begin_step(None, Work { alpha: Some(alpha), ..Work::default() })?;
+        self.collect(self.launches)?;
         Ok(alpha)
     }
 
-    fn step(&mut self, pending: Option<&Move>, weighing: Weighing) -> Result<f64, Fault> {
-        self.launch(pending, Work { evaluates: true, alpha: weighing.alpha() })?;
-        match weighing.alpha() {
-            Some(alpha) => self.collect().map(|()| alpha),
-            None => self.weigh(weighing),
+    fn step(&mut self, pending: Option<&Move>, step: u64, weighing: Weighing) -> Result<f64, Fault> {
+        if self.batches.is_some() {
+            return self.step_of_batch(pending, weighing);
         }
+        let Some(alpha) = weighing.alpha() else {
+            self.begin_step(pending, Work { evaluates: true, ..Work::default() })?;
+            return self.weigh(weighing);
+        };
+        let is_same = |(decided, known): &(Move, f64), pending: &Move| {
+            let numbers = |decided: &Move| (decided.step, decided.keep.to_bits(), decided.noise.to_bits());
+            numbers(decided) == numbers(pending) && known.to_bits() == alpha.to_bits()
+        };
+        let compared = match pending {
+            Some(pending) if self.ahead.as_ref().is_some_and(|ahead| is_same(ahead, pending)) => {
+                // It is under way.
+                self.ahead = None;
+                self.arrive(true);
+                true
+            }
+            _ => {
+                // Nothing has moved in the first step.
+                let known = pending.is_none_or(|pending| self.headed == Some(pending.step));
+                self.begin_step(pending, Work { evaluates: true, alpha: Some(alpha), ..Work::default() })?;
+                known
+            }
+        };
+        let launch = self.launches;
+        self.headed = Some(step);
+        self.go_ahead(step, compared);
+        self.collect(launch)?;
+        Ok(alpha)
     }
 
     /// Keeps what went wrong where no error can be returned: the next step returns it.
@@ -277,193 +373,7 @@ impl<T: Scalar> OnDevice<T> {
     }
 }
 
-impl<T: Scalar> Head<T> {
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, one more of 64 bits, and four of `T`.
-        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast::<u8>(), size_of::<Self>()) }
-    }
-}
-
-/// Rows as they lie on the device.
-fn laid_out<T: Scalar>(shape: Shape, rows: Rows<'_, T>) -> Vec<T> {
-    let mut numbers = vec![T::default(); shape.room(rows.len()) * shape.dim];
-    for (i, row) in rows.iter().enumerate() {
-        for (k, x) in row.iter().enumerate() {
-            numbers[shape.place(rows.len(), i, k)] = *x;
-        }
-    }
-    numbers
-}
-
-/// The rows of so many particles, of what lies on the device.
-fn rows<T: Scalar>(shape: Shape, particles: usize, numbers: &[T]) -> Vec<T> {
-    let mut rows = vec![T::default(); particles * shape.dim];
-    for (i, row) in rows.chunks_exact_mut(shape.dim).enumerate() {
-        for (k, x) in row.iter_mut().enumerate() {
-            *x = numbers[shape.place(particles, i, k)];
-        }
-    }
-    rows
-}
-
 /// A fault in the middle of a run.
 pub(crate) fn lost(fault: Fault) -> EvalError {
     EvalError::new(format!("the device failed: {fault}"))
-}
-
-impl<T: Scalar> Backend<T> for OnDevice<T> {
-    fn advance_and_evaluate(
-        &mut self,
-        pending: Option<&Move>,
-        _step: u64,
-        weighing: Weighing,
-        _objective: &dyn Objective<T>,
-    ) -> Result<f64, EvalError> {
-        self.step(pending, weighing).map_err(lost)
-    }
-
-    fn advance(&mut self, pending: &Move, _step: u64) {
-        if let Err(fault) = self.launch(Some(pending), Work::default()) {
-            self.note(fault);
-        }
-    }
-
-    fn prepare(&mut self, _decided: &mut Move, _alpha: f64) {}
-
-    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        None
-    }
-
-    fn draw_ahead(&mut self, _step: u64) {}
-
-    fn points(&self, _round: usize) -> Rows<'_, T> {
-        self.ensemble().rows()
-    }
-
-    fn take(&mut self, _round: usize, _step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
-        self.seen.energies.take();
-        let outcome = self.energies.upload(energies).and_then(|()| weighing.map(|w| self.weigh(w)).transpose());
-        outcome.unwrap_or_else(|fault| {
-            self.note(fault);
-            Some(f64::NAN)
-        })
-    }
-
-    fn weigh_there(&mut self, weighing: Weighing) -> Result<f64, EvalError> {
-        self.seen.energies.take();
-        self.weigh(weighing).map_err(lost)
-    }
-
-    fn ask(
-        &mut self,
-        _round: usize,
-        _at: StepContext,
-        _objective: &dyn Objective<T>,
-        _answers: &Answers<T>,
-    ) -> Result<(), EvalError> {
-        Err(EvalError::new("only formulas are evaluated on a device"))
-    }
-
-    fn differentiate(&mut self, _at: StepContext, _objective: &dyn Objective<T>) -> Result<(), EvalError> {
-        Err(EvalError::new("gradients are not on the device"))
-    }
-
-    fn sums(&mut self) -> &mut [Partial] {
-        &mut self.sums
-    }
-
-    fn count(&self) -> usize {
-        self.particles
-    }
-
-    fn row(&self, _round: usize, place: usize) -> &[T] {
-        if place == self.sums[0].particle { &self.best } else { self.ensemble().rows().row(place) }
-    }
-
-    fn is_narrower_than(&self, limit: f64) -> bool {
-        let widths = || -> Result<Vec<f64>, Fault> {
-            let mut widths = vec![0.0f64; self.shape.dim];
-            let mut bytes = Vec::new();
-            self.write_args(None, Work::default(), &mut bytes)?;
-            self.program.launch(Kernel::Widths as usize, self.grid(self.shape.dim), &bytes)?;
-            self.machine.wait()?;
-            self.result.look(0, &mut widths);
-            Ok(widths)
-        };
-        match widths() {
-            Ok(widths) => widths.into_iter().fold(0.0, f64::max) < limit,
-            Err(fault) => {
-                self.note(fault);
-                false
-            }
-        }
-    }
-
-    fn ensemble(&self) -> &Ensemble<T> {
-        self.seen.ensemble.get_or_init(|| {
-            let mut numbers = vec![T::from_f64(f64::NAN); self.shape.room(self.particles) * self.shape.dim];
-            if let Err(fault) = self.positions.download(&mut numbers) {
-                self.note(fault);
-            }
-            Ensemble::of_rows(&rows(self.shape, self.particles, &numbers), self.shape.dim)
-        })
-    }
-
-    fn energies(&self, _round: usize) -> &[T] {
-        self.seen.energies.get_or_init(|| {
-            let mut energies = vec![T::from_f64(f64::NAN); self.particles];
-            if let Err(fault) = self.energies.download(&mut energies) {
-                self.note(fault);
-            }
-            energies
-        })
-    }
-
-    fn evaluated(&self) -> Option<&[u32]> {
-        None
-    }
-
-    fn round_of_batches(&self) -> Option<u64> {
-        None
-    }
-
-    fn remembered(&self) -> &[T] {
-        &[]
-    }
-
-    fn remembered_mut(&mut self) -> &mut [T] {
-        &mut []
-    }
-
-    fn save(&self, to: &mut Writer) {
-        // As the processor does it, so that either can resume what the other has saved.
-        to.count(self.particles);
-        to.numbers(self.ensemble().rows().as_slice());
-        to.numbers(self.energies(0));
-        to.numbers(&[0.0f64]);
-        to.whole(0);
-        to.count(0);
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
-        let mut start = on_processor::<T>(&self.plan)?;
-        start.load(from, rounds)?;
-        if start.count() != self.particles {
-            return Err(StateError::Damaged);
-        }
-        self.seen = Seen::default();
-        let uploaded = self
-            .positions
-            .upload(&laid_out(self.shape, start.ensemble().rows()))
-            .and_then(|()| self.energies.upload(start.energies(0)));
-        uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())
-    }
-
-    fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
-        self.ensemble();
-        self.energies(0);
-        let Seen { ensemble, energies, .. } = self.seen;
-        let nobody = || Ensemble::of_rows(&[], self.shape.dim);
-        (ensemble.into_inner().unwrap_or_else(nobody), energies.into_inner().unwrap_or_default())
-    }
 }

@@ -23,13 +23,9 @@ impl std::fmt::Debug for Gpu {
 impl Gpu {
     /// The GPU with this number.
     pub fn open(number: usize) -> Result<Self, Fault> {
-        // SAFETY: these only look whether the libraries can be loaded.
-        let (driver, compiler) = unsafe { (sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };
-        if !driver {
+        // SAFETY: this only looks whether the library can be loaded.
+        if !unsafe { sys::is_culib_present() } {
             return Err(Fault("there is no NVIDIA driver on this machine".into()));
-        }
-        if !compiler {
-            return Err(Fault("NVIDIA's run-time compiler (libnvrtc) is missing; install CUDA's NVRTC".into()));
         }
         let count = CudaContext::device_count().map_err(said)?;
         if number >= count.max(0) as usize {
@@ -82,6 +78,11 @@ fn said(error: DriverError) -> Fault {
 
 /// Machine code by the run-time compiler.
 fn compile(text: &str, options: &[String]) -> Result<Vec<u8>, Fault> {
+    // It is large, and not needed for kernels that were kept.
+    // SAFETY: this only looks whether the library can be loaded.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        return Err(Fault("NVIDIA's run-time compiler (libnvrtc) is missing; install CUDA's NVRTC".into()));
+    }
     let failed = |what: &str| Fault(format!("NVIDIA's run-time compiler failed: {what}"));
     let text = CString::new(text).map_err(|_| failed("a zero byte in the text"))?;
     let program = nvrtc::create_program(&text, None).map_err(|e| failed(&format!("{e:?}")))?;
@@ -266,16 +267,27 @@ impl Program for Kernels {
         self.stream.context().bind_to_thread().map_err(said)?;
         let function = &self.functions[kernel];
         let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
-        // SAFETY: the kernels take one struct, whose bytes these are (`backend.rs`, `network.rs`); the driver copies them.
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid.blocks,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: grid.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: grid.shared,
+            hStream: self.stream.cu_stream(),
+            attrs: &raw mut attribute,
+            numAttrs: grid.early.into(),
+        };
+        // SAFETY: the kernels take one struct, whose bytes these are (`backend/launch.rs`, `network.rs`); the driver copies them.
         unsafe {
-            result::launch_kernel(
-                function.cu_function(),
-                (grid.blocks, 1, 1),
-                (grid.threads, 1, 1),
-                grid.shared,
-                self.stream.cu_stream(),
-                &mut parameters,
-            )
+            let no_more = std::ptr::null_mut();
+            sys::cuLaunchKernelEx(&raw const config, function.cu_function(), parameters.as_mut_ptr(), no_more).result()
         }
         .map_err(said)
     }

@@ -1,21 +1,39 @@
 //! A traced formula as a function of the kernels' language.
 
+mod rolled;
+
 use cbo::simd::{Operand, Operation, Trace};
+pub(crate) use rolled::Rolled;
 use std::fmt::Write;
 
-/// The function `name` of one particle: its operations one after the other.
-pub(crate) fn function(name: &str, dim: usize, trace: &Trace) -> String {
+/// The function in which particles may move, so that its loops are long enough. Others read again what was written, and wait for that less
+/// often if their loops read more at once.
+pub(crate) const MOVING: &str = "energy";
+
+/// The function `name` of one particle: its operations one after the other, or, if they repeat and `rolls` says so, a loop.
+pub(crate) fn function(name: &str, dim: usize, trace: &Trace, rolls: bool) -> String {
     let mut text = format!("template <class P> FN T {name}(P& p) {{\n");
+    let rolled = if rolls { Rolled::of(dim, trace) } else { None };
     // Coordinates move by fours, in their order, when they are first needed.
     let mut moved = 0;
     for (place, line) in trace.lines.iter().enumerate() {
+        if let Some(rolled) = &rolled {
+            if place == rolled.first {
+                text += &rolled.text(trace, if name == MOVING { "EACH_SECOND" } else { "EACH_EIGHTH" });
+                moved = rolled.quads + 1;
+            }
+            if (rolled.first..rolled.end()).contains(&place) {
+                continue;
+            }
+        }
         let quads = line.operands[..line.operation.arity()].iter().filter_map(quad_of);
         let needed = quads.max().map_or(moved, |quad| moved.max(quad + 1));
         for quad in moved..needed {
             let _ = writeln!(text, "    p.need({quad});");
         }
         moved = needed;
-        let operands: Vec<String> = line.operands[..line.operation.arity()].iter().map(operand).collect();
+        let written = |given: &Operand| rolled.as_ref().map_or_else(|| operand(given), |rolled| rolled.outside(given));
+        let operands: Vec<String> = line.operands[..line.operation.arity()].iter().map(written).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "    const T n{place} = {};", expression(line.operation, &operands));
     }
@@ -23,7 +41,8 @@ pub(crate) fn function(name: &str, dim: usize, trace: &Trace) -> String {
     for quad in moved..dim.div_ceil(4) {
         let _ = writeln!(text, "    p.need({quad});");
     }
-    let _ = writeln!(text, "    return {};\n}}", operand(&trace.value));
+    let value = rolled.as_ref().map_or_else(|| operand(&trace.value), |rolled| rolled.outside(&trace.value));
+    let _ = writeln!(text, "    return {value};\n}}");
     text
 }
 

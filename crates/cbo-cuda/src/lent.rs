@@ -77,6 +77,13 @@ impl Lent {
         self.energies.upload(energies)
     }
 
+    /// The positions that lie there.
+    pub fn positions<T: Scalar>(&self) -> Result<Vec<T>, Fault> {
+        let mut positions = vec![T::default(); self.count * self.dim];
+        self.positions.download(&mut positions)?;
+        Ok(positions)
+    }
+
     /// The energies that lie there.
     pub fn energies<T: Scalar>(&self) -> Result<Vec<T>, Fault> {
         let mut energies = vec![T::default(); self.count];
@@ -105,11 +112,15 @@ impl<T: Scalar> Device<T> for Lending<'_> {
 
     fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
         self.cuda.check(plan)?;
+        if plan.config().batch.is_some() {
+            let remedy = format!("is not for functions of the caller on {}; use device cpu", self.cuda.name);
+            return Err(refuse("batch", plan.batch_size().to_string(), remedy));
+        }
         // Nobody asks the kernels for an energy.
         let nothing = Trace { lines: Vec::new(), value: Operand::Constant(0.0) };
         let energy = EnergyTrace { operations: nothing, vanishing: None };
         // In columns, as `Lent` says.
-        let run: OnDevice<T> = self.cuda.run_with(plan, &energy, false)?;
+        let run: OnDevice<T> = self.cuda.run_with(plan, &energy, false, true)?;
         *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.lend());
         Ok(Box::new(run))
     }

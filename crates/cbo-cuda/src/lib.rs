@@ -19,6 +19,7 @@ mod backend;
 mod cache;
 mod cuda;
 mod emit;
+mod law;
 mod lent;
 #[doc(hidden)]
 pub mod machine;
@@ -34,6 +35,7 @@ use backend::OnDevice;
 use cbo::device::{Backend, Device, resume_on, solve_on};
 use cbo::{
     ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
+    Update,
 };
 use machine::{Entry, Kernel, Machine, Program};
 use source::Shape;
@@ -48,24 +50,37 @@ pub struct Cuda {
     machine: Arc<dyn Machine>,
     name: String,
     grouped: bool,
+    forgets: bool,
 }
 
 impl Cuda {
     /// The GPU with this number, from 0.
     pub fn open(number: usize) -> Result<Self, Fault> {
-        Ok(Self { machine: Arc::new(cuda::Gpu::open(number)?), name: format!("cuda:{number}"), grouped: true })
+        Ok(Self {
+            machine: Arc::new(cuda::Gpu::open(number)?),
+            name: format!("cuda:{number}"),
+            grouped: true,
+            forgets: false,
+        })
     }
 
     /// On another machine that runs the kernels.
     #[doc(hidden)]
     pub fn on(machine: Arc<dyn Machine>) -> Self {
-        Self { name: machine.name(), machine, grouped: true }
+        Self { name: machine.name(), machine, grouped: true, forgets: false }
     }
 
     /// With positions in memory as others can look at them: coordinate by coordinate.
     #[doc(hidden)]
     pub fn in_columns(self) -> Self {
         Self { grouped: false, ..self }
+    }
+
+    /// For callers who look at no particles, neither in a step nor at the end: those of a run with a last step are not copied then, and its
+    /// report has none.
+    #[must_use]
+    pub fn without_particles(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// What the maker calls it.
@@ -113,7 +128,7 @@ impl Cuda {
             |field, value: String| Err(refuse(field, value, format!("is not on {} yet; use device cpu", self.name)));
         match config {
             _ if config.method != Method::Cbo => only("method", config.method.to_string()),
-            _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
+            _ if config.update == Update::Partial => only("update", config.update.to_string()),
             _ if config.reduction.is_some() => only("reduction", "on".into()),
             _ => Ok(()),
         }
@@ -142,16 +157,23 @@ impl Cuda {
     /// The particles of a run at time 0, on the device.
     fn run_of<T: Scalar>(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<OnDevice<T>, SolveError> {
         self.check(plan)?;
-        self.run_with(plan, &self.energy_of(objective)?, self.grouped)
+        self.run_with(plan, &self.energy_of(objective)?, self.grouped, false)
     }
 
-    /// The same with this energy, compiled into the kernels, and positions in groups or in columns.
-    fn run_with<T: Scalar>(&self, plan: &Plan, energy: &EnergyTrace, grouped: bool) -> Result<OnDevice<T>, SolveError> {
+    /// The same with this energy, compiled into the kernels, and positions in groups or in columns, which are `lent` or not.
+    fn run_with<T: Scalar>(
+        &self,
+        plan: &Plan,
+        energy: &EnergyTrace,
+        grouped: bool,
+        lent: bool,
+    ) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim(), grouped);
         let particles = plan.config().particles;
         self.check_memory(particles, shape.bytes::<T>(particles))?;
         let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
-        OnDevice::begin(plan, shape, &self.machine, program)
+        let run = OnDevice::begin(plan, shape, &self.machine, program, lent)?;
+        Ok(if self.forgets && !plan.is_open_ended() { run.without_particles() } else { run })
     }
 }
 

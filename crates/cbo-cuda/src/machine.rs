@@ -25,6 +25,10 @@ pub enum Kernel {
     Step,
     /// The extent of the swarm in each coordinate.
     Widths,
+    /// The squares of all coordinates, summed block by block.
+    Squares,
+    /// The initial positions.
+    Begin,
     /// Reading and writing all positions.
     MemoryFloor,
     /// Drawing all normals of a step.
@@ -32,9 +36,10 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// What `step.cuh` calls them, in their order.
+    /// What `step.cuh` and `beside.cuh` call them, in their order.
     pub fn entries() -> Vec<Entry> {
-        ["step", "widths", "memory_floor", "normals_floor"].map(|name| Entry { name: name.into(), shared: 0 }).into()
+        let names = ["step", "widths", "squares", "begin", "memory_floor", "normals_floor"];
+        names.map(|name| Entry { name: name.into(), shared: 0 }).into()
     }
 }
 
@@ -56,6 +61,8 @@ pub struct Grid {
     pub threads: u32,
     /// Bytes of memory that the threads of a block share, besides what the kernel has of its own.
     pub shared: u32,
+    /// Whether blocks may begin before what was launched before is over: the kernel waits for that itself.
+    pub early: bool,
 }
 
 /// Kernels that were compiled for a run.
@@ -146,7 +153,6 @@ impl Memory {
     }
 
     /// Writes bytes into shared memory, `first` bytes after its beginning.
-    #[cfg(feature = "networks")]
     pub fn put(&self, first: usize, bytes: &[u8]) {
         self.machine.put(self.address + first as u64, bytes);
     }
@@ -211,7 +217,6 @@ fn bytes_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [u8] {
 }
 
 /// The bytes of some whole numbers.
-#[cfg(feature = "networks")]
 pub(crate) fn bytes_of_short_words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

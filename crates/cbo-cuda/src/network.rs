@@ -32,6 +32,9 @@ use run::Training;
 use std::sync::Arc;
 use text::Sizes;
 
+/// Parameter vectors, each on a tile of images, that do not keep a GPU busy unless many threads share each of them.
+const FEW: usize = 64;
+
 /// A GPU that trains one network.
 #[derive(Debug)]
 pub struct Networks<'a> {
@@ -76,7 +79,7 @@ impl Cuda {
         data: &Labelled,
         images: &[u32],
     ) -> Result<Sample, SolveError> {
-        let blocks: Arc<[Sizes]> = self.sizes(evaluator)?.into();
+        let blocks: Arc<[Sizes]> = self.sizes(evaluator, false)?.into();
         let failed = |fault: Fault| refuse("device", self.name.clone(), fault.0);
         let program = self.program(evaluator, &blocks, config).map_err(failed)?;
         let make = || {
@@ -95,10 +98,10 @@ impl Cuda {
         self.machine.compile(&text, &text::entries(blocks.len(), config))
     }
 
-    /// The sizes of a network's blocks.
-    fn sizes(&self, evaluator: &Evaluator) -> Result<Vec<Sizes>, SolveError> {
+    /// The sizes of a network's blocks, for many parameter vectors or few.
+    fn sizes(&self, evaluator: &Evaluator, few: bool) -> Result<Vec<Sizes>, SolveError> {
         let network = evaluator.network();
-        text::sizes(network, evaluator.blocks()).ok_or_else(|| {
+        text::sizes(network, evaluator.blocks(), few).ok_or_else(|| {
             let remedy = format!(
                 "{} trains networks whose batch-norm and pool layers follow a conv or dense layer; use device cpu",
                 self.name
@@ -143,7 +146,7 @@ impl Networks<'_> {
             _ if config.update == Update::Partial => only("update", config.update.to_string()),
             _ if config.truncation().is_some() => only("truncation", "on".into()),
             _ if config.bounds.is_some() && config.bound_handling != BoundHandling::None => only("bounds", "on".into()),
-            _ => self.cuda.sizes(self.objective.evaluator()).map(|_| ()),
+            _ => self.cuda.sizes(self.objective.evaluator(), false).map(|_| ()),
         }
     }
 }
@@ -152,13 +155,14 @@ impl Device<f32> for Networks<'_> {
     fn begin(&self, plan: &Plan, _objective: &dyn Objective<f32>) -> Result<Box<dyn Backend<f32>>, SolveError> {
         self.check(plan)?;
         let (cuda, evaluator) = (self.cuda, self.objective.evaluator());
-        let blocks: Arc<[Sizes]> = cuda.sizes(evaluator)?.into();
+        let (count, rows) = (self.objective.batch_size(), plan.batch_size());
+        let few = rows * count.div_ceil(text::TILE) <= FEW;
+        let blocks: Arc<[Sizes]> = cuda.sizes(evaluator, few)?.into();
         let particles = plan.config().particles;
         cuda.check_memory(particles, particles as u64 * plan.dim() as u64 * size_of::<f32>() as u64)?;
         let failed = |fault: Fault| refuse("device", cuda.name.clone(), fault.0);
         let program = cuda.program(evaluator, &blocks, plan.config()).map_err(failed)?;
         let images = Arc::new(Images::new(&cuda.machine, self.objective.data()).map_err(failed)?);
-        let (count, rows) = (self.objective.batch_size(), plan.batch_size());
         let forward = Forward::new(&cuda.machine, program.clone(), blocks, images, count, rows).map_err(failed)?;
         Ok(Box::new(Training::begin(plan, &cuda.machine, program, forward, self.objective.sequence())?))
     }

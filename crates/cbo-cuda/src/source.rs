@@ -1,7 +1,7 @@
 //! The text of the kernels for one run: its precision, dimension and switches, its formula, and what is the same for all.
 
-use crate::emit::{function, live};
-use cbo::device::block_rows;
+use crate::emit::{MOVING, Rolled, function, live};
+use cbo::device::{SQUARES, block_rows};
 use cbo::simd::Coefficients;
 use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme, noise};
 use std::fmt::Write;
@@ -9,14 +9,20 @@ use std::fmt::Write;
 /// Threads of a block at the most.
 pub(crate) const THREADS: usize = 256;
 
-/// Partial sums that are merged in one go, a power of two: as many as a thread has in registers.
-const CHUNK: usize = 16;
+/// Partial sums of which a thread has one coordinate in registers, a power of two.
+const PART: usize = 16;
 
 /// Particles whose coordinates lie together.
 pub(crate) const GROUP: usize = 32;
 
 /// Coordinates that a formula may need at once, to be computed while they move.
 const LIVE: usize = 32;
+
+/// With more coordinates than these, a step that is written down one after the other is too long for the cache of instructions.
+const LONG: usize = 64;
+
+/// Bytes of normals that a thread may hold before a step can begin.
+const DRAWN: usize = 64;
 
 /// Up to this many bytes of coordinates a thread holds in registers.
 const HELD: usize = 256;
@@ -35,6 +41,7 @@ const NUMBERS: &str = include_str!("../kernels/numbers.cuh");
 const NOISE: &str = include_str!("../kernels/noise.cuh");
 const PARTICLE: &str = include_str!("../kernels/particle.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
+const BESIDE: &str = include_str!("../kernels/beside.cuh");
 const SWARMS: &str = include_str!("../kernels/swarms.cuh");
 
 /// How a run is cut into blocks of threads: each has the particles of a block of the engine.
@@ -69,12 +76,17 @@ impl Shape {
         let (mut sums, mut merged, mut level) = (0, 0, self.blocks(particles));
         loop {
             sums += level;
-            level = level.div_ceil(CHUNK);
+            level = level.div_ceil(self.chunk());
             merged += level;
             if level == 1 {
                 return (sums, merged);
             }
         }
+    }
+
+    /// Partial sums that are merged in one go: more of them where there are threads for that.
+    fn chunk(&self) -> usize {
+        if self.dim <= 32 { 4 * PART } else { PART }
     }
 
     /// Particles that there is room for.
@@ -102,14 +114,15 @@ impl Shape {
 /// The whole text.
 pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = switches::<T>(plan.config(), shape, energy);
-    text += &switches_of_step::<T>(shape, energy);
+    text += &switches_of_step::<T>(plan.config(), shape, energy);
     text += &arithmetic();
-    text += &function("energy", shape.dim, &energy.operations);
+    let rolls = shape.dim > LONG;
+    text += &function(MOVING, shape.dim, &energy.operations, rolls);
     if let Some(vanishing) = &energy.vanishing {
-        text += &function("vanishes", shape.dim, &vanishing.when);
-        text += &function("energy_vanishing", shape.dim, &vanishing.then);
+        text += &function("vanishes", shape.dim, &vanishing.when, rolls);
+        text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
     }
-    text + PARTICLE + STEP
+    text + PARTICLE + STEP + BESIDE
 }
 
 /// The text for many runs at once that have these switches and this formula, with `energy`, and all that belongs to it, in `functions`;
@@ -166,10 +179,13 @@ fn switches<T: Scalar>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
 }
 
 /// What a step is told besides.
-fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace) -> String {
+fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -> String {
     let lazy = live(shape.dim, &energy.operations) <= LIVE;
+    let rolled = lazy && shape.dim > LONG && Rolled::of(shape.dim, &energy.operations).is_some();
     // Normals drawn in many places are too long for the cache of instructions.
-    let called = lazy && shape.dim > 64;
+    let called = lazy && !rolled && shape.dim > LONG;
+    // Normals that wait in registers for the step before.
+    let predrawn = lazy && shape.dim * size_of::<T>() <= DRAWN && shape.rows <= shape.threads;
     // Threads that share a multiprocessor: with more of them registers are few, and long rows in registers spill.
     let usual = match (lazy, size_of::<T>()) {
         (true, 8) => 640,
@@ -180,10 +196,15 @@ fn switches_of_step<T>(shape: Shape, energy: &EnergyTrace) -> String {
     let mut text = String::new();
     for (name, value) in [
         ("THREADS", shape.threads),
-        ("CHUNK", CHUNK),
+        ("CHUNK", shape.chunk()),
+        ("PART", PART),
+        ("SQUARED", SQUARES),
         ("LAZY", usize::from(lazy)),
         ("AHEAD", if called { 3 } else { 2 }),
         ("CALLED", usize::from(called)),
+        ("ROLLED", usize::from(rolled)),
+        ("PREDRAWN", usize::from(predrawn)),
+        ("BATCHES", usize::from(config.batch.is_some())),
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }

@@ -49,6 +49,7 @@ impl Cuda {
             Err(refuse(field, value, format!("is not for many runs at once on {}; use device cpu", self.name)))
         };
         match (config.alpha, config.max_seconds) {
+            _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
             (Alpha::EffectiveSampleSize(_), _) => only("alpha", config.alpha.to_string()),
             (_, Some(seconds)) => only("max_seconds", seconds.to_string()),
             _ => Ok(()),

@@ -3,7 +3,7 @@
 use crate::host::{Host, is_there};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Objective, RunReport, Scalar, Scheme, Sigma, StepReport,
-    resume, solve,
+    Update, resume, solve,
 };
 use cbo_cuda::Cuda;
 use cbo_problems::{Formula, Problem, ProblemBuilder, Shift, functions};
@@ -124,6 +124,121 @@ fn sums_that_are_merged_in_several_goes() {
     }
 }
 
+/// Formulas that are a loop, and some that are none.
+#[test]
+fn many_coordinates() {
+    if !is_there() {
+        return;
+    }
+    for name in ["rastrigin", "rosenbrock", "ackley", "griewank", "dixon-price"] {
+        for dim in [70, 72] {
+            let problem = built(Problem::builder(name), dim);
+            let config = CboConfig { kick: Some(0.5), ..config(&problem, 300, 3) };
+            both(&format!("{name}, {dim} dimensions"), &config, &problem);
+        }
+    }
+    let text = "sum(i, 1, d-1, (x[i+1]-x[i]^2)^2) + max(abs(x)) + x[d]^2";
+    let formula = Formula::new(text, 81).expect("a formula");
+    let problem = built(Problem::builder("rastrigin"), 81);
+    compare::<f32>(text, &config(&problem, 300, 3), &formula);
+}
+
+/// Batches of particles, and a run of them that is moved from one to the other.
+#[test]
+fn batches_of_particles() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 6);
+    let base = config(&problem, 900, 25);
+    let alpha = Alpha::EffectiveSampleSize(0.3);
+    for config in [
+        CboConfig { batch: Some(300), kick: Some(0.3), ..base.clone() },
+        CboConfig { batch: Some(9), diffusion: Diffusion::Isotropic, ..base.clone() },
+        CboConfig { batch: Some(450), alpha, ..base.clone() },
+    ] {
+        both(&format!("batches of {:?}", config.batch), &config, &problem);
+    }
+    let config = CboConfig { batch: Some(225), ..base };
+    let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
+    let mut state = Vec::new();
+    let mut stop_at_ten = |step: &StepReport<'_, f64>| {
+        state = step.state();
+        if step.step() == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    device().solve::<f64>(&config, &problem, &mut stop_at_ten).expect("a run");
+    assert_eq!(bits(&device().resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+    assert_eq!(bits(&resume::<f64>(&config, &problem, &mut (), &state).expect("a run")), whole);
+}
+
+/// A report without particles is otherwise the same.
+#[test]
+fn without_particles() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("ackley"), 5);
+    let config = config(&problem, 333, 12);
+    let here = solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    let there = device().without_particles().solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    assert_eq!((here.best(), here.consensus(), here.steps()), (there.best(), there.consensus(), there.steps()));
+    assert!(there.ensemble().is_empty() && !here.ensemble().is_empty());
+}
+
+/// Where there is no room for a second place for the particles, no step begins before the one before it was looked at.
+#[test]
+fn with_little_memory_steps_are_made_in_place() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("ackley"), 5);
+    let config = CboConfig { kick: Some(0.3), ..config(&problem, 700, 15) };
+    let small = Cuda::on(Arc::new(Host { free: Some(50_000), ..Host::default() }));
+    let here = solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    let there = small.solve::<f64>(&config, &problem, &mut ()).expect("a run");
+    assert!(bits(&here) == bits(&there), "{:?} instead of {:?}", there.best(), here.best());
+}
+
+/// What observers see of each step, whatever the device does meanwhile; and where a run ends that a target ends.
+#[test]
+fn every_step_is_seen_as_it_is() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 5);
+    let base = config(&problem, 1500, 40);
+    for config in [
+        CboConfig { target: Some(2.0), ..base.clone() },
+        CboConfig { kick: Some(0.02), sigma: Sigma::Constant(0.3), ..base.clone() },
+        CboConfig { alpha: Alpha::EffectiveSampleSize(0.3), ..base.clone() },
+        CboConfig { init: InitialLaw::Points(vec![1.25; 1500 * 5]), kick: Some(0.5), ..base },
+    ] {
+        let seen = |device: Option<&Cuda>| {
+            let mut seen = Vec::new();
+            let mut look = |step: &StepReport<'_, f32>| {
+                let mut numbers =
+                    vec![step.mean_of_squares(), step.least(), step.effective_sample_size(), step.alpha()];
+                numbers.extend_from_slice(step.consensus());
+                if step.step().is_multiple_of(3) {
+                    let squares = |row: &[f32]| row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+                    let plain = step.ensemble().rows().iter().map(squares).sum::<f64>() / 1500.0;
+                    assert!((numbers[0] - plain).abs() <= 1e-12 * plain, "{} instead of {plain}", numbers[0]);
+                    numbers.extend(step.ensemble().rows().as_slice().iter().map(|x| x.to_f64()));
+                    numbers.extend(step.energies().iter().map(|e| e.to_f64()));
+                }
+                seen.push(numbers.into_iter().map(f64::to_bits).collect::<Vec<_>>());
+                ControlFlow::Continue(())
+            };
+            let report = match device {
+                None => solve(&config, &problem, &mut look),
+                Some(device) => device.solve(&config, &problem, &mut look),
+            };
+            (bits(&report.expect("a run")), seen)
+        };
+        assert!(seen(None) == seen(Some(&device())), "{config:?}");
+    }
+}
+
 #[test]
 fn positions_coordinate_by_coordinate() {
     if !is_there() {
@@ -231,8 +346,8 @@ fn what_is_not_there_is_refused_by_name() {
         |config: &CboConfig| device().solve::<f64>(config, &problem, &mut ()).expect_err("a refusal").to_string();
     let memory = CboConfig { method: "memory".parse().expect("a method"), ..base.clone() };
     assert!(refused(&memory).contains("memory") && refused(&memory).contains("device cpu"));
-    let batch = CboConfig { batch: Some(10), ..base.clone() };
-    assert!(refused(&batch).contains("batch") && refused(&batch).contains("10"));
+    let partial = CboConfig { batch: Some(10), update: Update::Partial, ..base.clone() };
+    assert!(refused(&partial).contains("update") && refused(&partial).contains("partial"));
     let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));
     let error = small.solve::<f64>(&base, &problem, &mut ()).expect_err("a refusal").to_string();
     assert!(error.contains("particles") && error.contains("GB"), "{error}");
@@ -250,7 +365,7 @@ fn a_lost_device_is_an_error_and_its_checkpoint_goes_on() {
     let config = config(&problem, 100, 20);
     let whole = bits(&solve::<f64>(&config, &problem, &mut ()).expect("a run"));
     let mut state = Vec::new();
-    let device = Cuda::on(Arc::new(Host { lost_after: Some(10), ..Host::default() }));
+    let device = Cuda::on(Arc::new(Host { lost_after: Some(11), ..Host::default() }));
     let mut keep = |step: &StepReport<'_, f64>| {
         state = step.state();
         ControlFlow::Continue(())

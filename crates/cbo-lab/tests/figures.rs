@@ -58,8 +58,8 @@ fn frozen_rates_scatter_as_their_standard_error_says() {
         let seeds = 60;
         let z: Vec<Vec<f64>> = (0..seeds)
             .map(|seed| {
-                let curves =
-                    fig1b::curves(&parameters, scheme, seed, &mut |_| ControlFlow::Continue(())).expect("runs");
+                let curves = fig1b::curves::<f64>(&parameters, scheme, seed, None, &mut |_| ControlFlow::Continue(()))
+                    .expect("runs");
                 curves.iter().map(|c: &Curve| c.z_frozen).collect()
             })
             .collect();
@@ -84,6 +84,6 @@ fn a_figure_can_be_ended_early() {
         assert!((0.0..=1.0).contains(&done));
         if calls == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    assert!(fig1b::curves(&parameters, Scheme::EulerMaruyama, 0, &mut stop).is_err());
+    assert!(fig1b::curves::<f64>(&parameters, Scheme::EulerMaruyama, 0, None, &mut stop).is_err());
     assert_eq!(calls, 10);
 }

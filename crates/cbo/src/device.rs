@@ -4,6 +4,7 @@
 
 pub use crate::backend::{Backend, block_rows};
 pub use crate::batch::Batches;
+pub use crate::ensemble::SQUARES;
 pub use crate::method::Move;
 pub use crate::schedule::Weighing;
 pub use crate::state::{Reader, Writer};

@@ -4,6 +4,21 @@ use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream};
 use crate::objective::Rows;
 use crate::simd::{Kernel, Scalar, Vector};
+use rayon::prelude::*;
+
+/// Coordinates whose squares are summed together, in eight lanes.
+pub const SQUARES: usize = 2048;
+
+fn sum_of_squares<T: Scalar>(block: &[T]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let mut add = |lane: usize, x: &T| lanes[lane] += x.to_f64() * x.to_f64();
+    let (full, rest) = block.as_chunks::<8>();
+    for eight in full {
+        (0..8).for_each(|lane| add(lane, &eight[lane]));
+    }
+    rest.iter().enumerate().for_each(|(lane, x)| add(lane, x));
+    lanes.iter().sum()
+}
 
 /// N particles in d dimensions.
 #[derive(Debug)]
@@ -68,6 +83,12 @@ impl<T: Scalar> Ensemble<T> {
     /// The variance of each coordinate (divided by N).
     pub fn variances(&self) -> Vec<f64> {
         self.moments().1
+    }
+
+    /// The mean of |V|^2. Its sum is that of blocks of coordinates, whatever the number of threads, so that it has the same bits everywhere.
+    pub fn mean_of_squares(&self) -> f64 {
+        let blocks: Vec<f64> = self.positions.par_chunks(SQUARES).map(sum_of_squares).collect();
+        blocks.iter().sum::<f64>() / self.len() as f64
     }
 
     /// ||var(V)||_2 over the coordinates.

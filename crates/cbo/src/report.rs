@@ -76,6 +76,11 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ensemble()
     }
 
+    /// The mean of |V|^2: [`Ensemble::mean_of_squares`]. Of particles on a device nothing else is copied for it.
+    pub fn mean_of_squares(&self) -> f64 {
+        self.run.mean_of_squares()
+    }
+
     /// The energies of the particles evaluated in this step, as the objective gave them.
     pub fn energies(&self) -> &'a [T] {
         self.run.energies()

@@ -365,6 +365,10 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.backend.ensemble()
     }
 
+    fn mean_of_squares(&self) -> f64 {
+        self.backend.mean_of_squares()
+    }
+
     fn energies(&self) -> &[T] {
         match (&self.midway, &self.constraints) {
             (Some(midway), _) if self.round == 0 => midway.known.energies(),

@@ -1,10 +1,12 @@
 //! Figure 1b: the decay of V for isotropic and anisotropic noise.
 
+use super::PaperArgs;
 use crate::error::CliError;
 use crate::numbers::{grouped, json};
 use crate::plot;
 use crate::sheet::{Sheet, Table, pictures};
-use cbo::Scheme;
+use crate::values::Precision;
+use cbo_cuda::Cuda;
 use cbo_lab::figures::fig1b::{self, Curve, Expected, Parameters};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -19,6 +21,8 @@ struct Report<'a> {
     agrees: bool,
     scheme: String,
     seed: u64,
+    device: String,
+    precision: &'static str,
     parameters: &'a Parameters,
     runs: &'a [Curve],
     expected: &'a Expected,
@@ -26,18 +30,21 @@ struct Report<'a> {
 }
 
 pub fn sheet(
-    quick: bool,
-    scheme: Scheme,
-    seed: u64,
+    args: &PaperArgs,
+    gpu: Option<&Cuda>,
     progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
 ) -> Result<Sheet, CliError> {
+    let PaperArgs { scheme, seed, precision, .. } = *args;
     let mut experiment = fig1b::load()?;
-    if quick {
+    if args.quick {
         experiment.parameters.particles = experiment.parameters.quick_particles;
     }
     let parameters = &experiment.parameters;
     let start = Instant::now();
-    let curves = fig1b::curves(parameters, scheme, seed, progress)?;
+    let curves = match precision {
+        Precision::F64 => fig1b::curves::<f64>(parameters, scheme, seed, gpu.map(|gpu| gpu as _), progress)?,
+        Precision::F32 => fig1b::curves::<f32>(parameters, scheme, seed, gpu.map(|gpu| gpu as _), progress)?,
+    };
     let seconds = start.elapsed().as_secs_f64();
     let (svg, png) = pictures(|format| plot::figures::fig1b(parameters, &curves, format))?;
     let agrees = curves.iter().all(|c| c.z_frozen.abs() <= Z);
@@ -47,6 +54,8 @@ pub fn sheet(
         agrees,
         scheme: scheme.to_string(),
         seed,
+        device: args.device.to_string(),
+        precision: precision.name(),
         parameters,
         runs: &curves,
         expected: &experiment.expected,

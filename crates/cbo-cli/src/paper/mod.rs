@@ -8,11 +8,15 @@ mod fig4;
 mod html;
 mod runs;
 
+use crate::config_file::Origins;
+use crate::device::DeviceSpec;
 use crate::error::{CliError, print};
 use crate::plot::training;
 use crate::sheet::{self, Sheet};
+use crate::values::Precision;
 use crate::{files, interrupt, progress, values};
 use cbo::Scheme;
+use cbo_cuda::Cuda;
 use cbo_lab::figures::FigureError;
 use clap::{Args, ValueEnum};
 use std::ops::ControlFlow;
@@ -24,6 +28,7 @@ Examples:
   cbo paper fig1b --out figures             # full size: 320 000 particles
   cbo paper all --out figures --quick       # small runs, and an index.html that shows everything
   cbo paper fig1b --out figures --scheme drift-first --json
+  cbo paper fig1b --out figures --device cuda   # on a GPU
   cbo paper fig4 --runs lenet1 --out figures   # from a run of `cbo mnist train --network lenet1 --out lenet1`
 
 Each figure writes NAME.svg, NAME.png, NAME.csv and NAME.json; files of these names are replaced, nothing else in the folder
@@ -51,6 +56,12 @@ pub struct PaperArgs {
     /// Folders of finished training runs for figure 4, as `cbo mnist train --out` leaves them
     #[arg(long, value_name = "DIR", num_args = 1.., value_delimiter = ',')]
     runs: Vec<PathBuf>,
+    /// fig1b: where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, with the same bits
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: DeviceSpec,
+    /// fig1b: `f64`, or `f32`
+    #[arg(long, value_name = "TYPE", default_value = "f64")]
+    precision: Precision,
     /// One JSON object on stdout, and nothing else there
     #[arg(long)]
     json: bool,
@@ -94,6 +105,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     interrupt::listen();
     // First of all: a bad run must leave no folder behind.
     let runs = finished_runs(args)?;
+    let gpu = gpu(args)?;
     let wanted =
         |choice| args.figure == choice || args.figure == Choice::All && (choice != Choice::Fig4 || !runs.is_empty());
     let all = [
@@ -115,7 +127,7 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     let mut failure = None;
     for (choice, _) in all.into_iter().filter(|(choice, _)| wanted(*choice)) {
         // Each is written when it is done: whatever happens to the next one, it is there.
-        match draw(choice, args, &runs).and_then(|sheet| sheet.write(&args.out).map(|()| sheet)) {
+        match draw(choice, args, &runs, gpu.as_ref()).and_then(|sheet| sheet.write(&args.out).map(|()| sheet)) {
             Ok(sheet) => sheets.push(sheet),
             Err(CliError::Interrupted) => return Err(CliError::Interrupted),
             Err(error) => failure = failure.or(Some(error)),
@@ -148,6 +160,20 @@ pub fn run(args: &PaperArgs) -> Result<(), CliError> {
     match sheets.iter().find(|s| !s.agrees) {
         Some(sheet) => Err(CliError::Failed(format!("{}: {}", sheet.name, sheet.verdict))),
         None => Ok(()),
+    }
+}
+
+/// The GPU of figure 1b, which alone has particles.
+fn gpu(args: &PaperArgs) -> Result<Option<Cuda>, CliError> {
+    let remedy = "only fig1b and all have particles; leave it out";
+    match args.figure {
+        Choice::Fig1b | Choice::All => {
+            let gpu = args.device.open_for_many(false, &Origins::default())?;
+            Ok(gpu.map(Cuda::without_particles))
+        }
+        _ if args.device != DeviceSpec::Cpu => Err(CliError::setting("device", args.device, remedy)),
+        _ if args.precision != Precision::F64 => Err(CliError::setting("precision", args.precision.name(), remedy)),
+        _ => Ok(None),
     }
 }
 
@@ -186,10 +212,10 @@ fn shown(wanted: bool) -> impl FnMut(f64) -> ControlFlow<()> {
 }
 
 /// Makes a figure.
-fn draw(choice: Choice, args: &PaperArgs, runs: &[runs::Finished]) -> Result<Sheet, CliError> {
+fn draw(choice: Choice, args: &PaperArgs, runs: &[runs::Finished], gpu: Option<&Cuda>) -> Result<Sheet, CliError> {
     match choice {
         Choice::Fig1a => fig1a::sheet(),
-        Choice::Fig1b => fig1b::sheet(args.quick, args.scheme, args.seed, &mut shown(!args.json && !args.quiet)),
+        Choice::Fig1b => fig1b::sheet(args, gpu, &mut shown(!args.json && !args.quiet)),
         Choice::Fig2 => fig2::sheet(),
         Choice::Fig3 => fig3::sheet(),
         Choice::Fig4 | Choice::All => fig4::sheet(runs),

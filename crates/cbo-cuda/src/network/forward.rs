@@ -48,6 +48,7 @@ pub(super) struct Forward {
     folded: Memory,
     sums: Memory,
     failed: Memory,
+    arrived: Memory,
     each: Memory,
 }
 
@@ -67,6 +68,7 @@ struct Args {
     folded: u64,
     sums: u64,
     failed: u64,
+    arrived: u64,
     each: u64,
     losses: u64,
     first: u32,
@@ -101,6 +103,7 @@ impl Forward {
             folded: floats(slots * widest(&|b| b.folded))?,
             sums: floats(slots * widest(&|b| b.sums(tiles)))?,
             failed: floats(slots)?,
+            arrived: floats(slots * tiles * widest(&|b| b.channels))?,
             each: floats(slots * count)?,
             machine: machine.clone(),
             program,
@@ -134,7 +137,7 @@ impl Forward {
             for (k, block) in self.blocks.iter().enumerate() {
                 self.launch(Part::Fold(k), slots, FOLD_THREADS, &args)?;
                 args.to = self.values[k % 2].address();
-                self.launch(Part::Linear(k), slots * self.tiles, block.team, &args)?;
+                self.launch(Part::Linear(k), slots * self.tiles * block.spread, block.team, &args)?;
                 args.from = args.to;
             }
             self.launch(Part::Loss, slots, LOSS_THREADS, &args)?;
@@ -143,7 +146,7 @@ impl Forward {
     }
 
     fn launch(&self, part: Part, blocks: usize, threads: usize, args: &Args) -> Result<(), Fault> {
-        let grid = Grid { blocks: blocks as u32, threads: threads as u32, shared: 0 };
+        let grid = Grid { blocks: blocks as u32, threads: threads as u32, shared: 0, early: true };
         let bytes = std::ptr::from_ref(args).cast::<u8>();
         // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones.
         let bytes = unsafe { std::slice::from_raw_parts(bytes, size_of::<Args>()) };
@@ -164,6 +167,7 @@ impl Forward {
             folded: self.folded.address(),
             sums: self.sums.address(),
             failed: self.failed.address(),
+            arrived: self.arrived.address(),
             each: self.each.address(),
             losses,
             first,

@@ -2,6 +2,7 @@
 
 use super::forward::Forward;
 use super::text::{Part, is_isotropic};
+use crate::backend::same_batches;
 use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of, bytes_of_short_words};
 use crate::source::THREADS;
 use cbo::device::{Backend, Batches, Move, Reader, Weigher, Weighing, Writer, block_rows, on_processor};
@@ -29,10 +30,9 @@ pub(super) struct Training {
     batches: Option<Batches>,
     /// Parameter vectors of all particles.
     positions: Memory,
-    /// What is sent for a step: here, and on the device. The centre, then which particles are evaluated.
+    /// What is sent for a step: here, and on the device. The centre, then which particles are evaluated; and whether that was sent.
     sent: Memory,
     centre: Memory,
-    chosen: Memory,
     /// Of hopping: the widths of its noise, which stay the same, and whether the device has them.
     widths: Memory,
     has_widths: bool,
@@ -40,9 +40,14 @@ pub(super) struct Training {
     /// Weights: here, and on the device.
     sent_weights: Memory,
     weights: Memory,
-    /// Losses; moments of all blocks, then the best parameter vector.
+    /// Losses; moments of all blocks, then the best parameter vector; and what says that they are there, of which launch. Where the device
+    /// weighs, it has losses of its own.
     losses: Memory,
+    own_losses: Memory,
     moments: Memory,
+    done: Memory,
+    arrived: Memory,
+    launches: u64,
     weigher: Weigher,
     sums: Vec<Partial>,
     energies: Vec<f32>,
@@ -58,6 +63,12 @@ struct Args {
     particles: u64,
     weighed: u64,
     best: u64,
+    losses: u64,
+    told: u64,
+    done: u64,
+    launch: u64,
+    alpha: f64,
+    arrived: u64,
     key: [u32; 2],
     diffusion: [u32; 2],
     kick_noise: [u32; 2],
@@ -95,14 +106,17 @@ impl Training {
                 batches: config.batch.map(|size| Batches::new(config.seed, particles, size)),
                 positions: Memory::of(machine, start.ensemble().rows().as_slice())?,
                 sent: shared((dim + evaluated) * 4)?,
-                centre: device(dim * 4)?,
-                chosen: device(evaluated * 4)?,
+                centre: device((dim + evaluated) * 4)?,
                 widths: device(dim * 4)?,
                 has_widths: false,
                 norms: device(if is_isotropic(config) { particles * 4 } else { 0 })?,
                 sent_weights: shared(evaluated * 8)?,
                 weights: device(evaluated * 8)?,
                 losses: shared(evaluated * 8)?,
+                own_losses: device(evaluated * 8)?,
+                done: shared(8)?,
+                arrived: device(4)?,
+                launches: 0,
                 moments: shared(blocks * dim * 8 + dim * 4)?,
                 weigher: Weigher::default(),
                 sums: vec![Partial::empty(dim); blocks],
@@ -125,43 +139,78 @@ impl Training {
             self.widths.upload(&widths)?;
             self.has_widths = true;
         }
+        if let Some(batches) = &mut self.batches {
+            batches.next(self.plan.config().seed);
+        }
         self.sent.put(0, bytes_of(&centre));
-        self.machine.send(self.centre.address(), self.sent.address(), centre.len() * 4)?;
+        self.send_chosen(0)?;
         let particles = self.plan.config().particles;
         let args = self.args(Some((decided, &centre)), 0);
         if is_isotropic(self.plan.config()) {
             self.launch(Part::Norms, particles.div_ceil(THREADS / 16), &args)?;
         }
         let threads = particles * self.plan.dim().div_ceil(4);
-        self.launch(Part::Move, threads.div_ceil(THREADS).min(MOST_BLOCKS), &args)?;
-        if let Some(batches) = &mut self.batches {
-            batches.next(self.plan.config().seed);
-        }
-        Ok(())
+        self.launch(Part::Move, threads.div_ceil(THREADS).min(MOST_BLOCKS), &args)
     }
 
-    /// The losses of the particles of a step.
-    fn evaluate(&mut self, step: u64) -> Result<(), Fault> {
+    /// Sends which particles are evaluated, and what lies before it from this byte on.
+    fn send_chosen(&mut self, first: usize) -> Result<(), Fault> {
+        let chosen = self.batches.as_ref().map_or(&[][..], Batches::current);
+        let end = (self.plan.dim() + chosen.len()) * 4;
+        self.sent.put(self.plan.dim() * 4, &bytes_of_short_words(chosen));
+        self.machine.send(self.centre.address() + first as u64, self.sent.address() + first as u64, end - first)
+    }
+
+    /// Where the device finds which particles are evaluated; nowhere if all are.
+    fn chosen(&self) -> u64 {
+        if self.batches.is_some() { self.centre.address() + self.plan.dim() as u64 * 4 } else { 0 }
+    }
+
+    /// Begins to find the losses of the particles of a step.
+    fn begin_losses(&mut self, step: u64, moved: bool, losses: u64) -> Result<(), Fault> {
         let number = self.round_of_batches().unwrap_or(step);
         if self.batch != Some(number) {
             // Nothing is under way: the last step was waited for.
             self.forward.take(self.sequence.batch(number))?;
             self.batch = Some(number);
         }
-        let chosen = match &self.batches {
-            Some(batches) => {
-                let (dim, place) = (self.plan.dim(), self.chosen.address());
-                self.sent.put(dim * 4, &bytes_of_short_words(batches.current()));
-                self.machine.send(place, self.sent.address() + dim as u64 * 4, batches.current().len() * 4)?;
-                place
-            }
-            None => 0,
-        };
-        self.forward.evaluate(self.positions.address(), chosen, self.energies.len(), self.losses.address())?;
-        self.machine.wait()?;
+        if !moved && self.batches.is_some() {
+            self.send_chosen(self.plan.dim() * 4)?;
+        }
+        self.forward.evaluate(self.positions.address(), self.chosen(), self.energies.len(), losses)
+    }
+
+    /// Takes the losses.
+    fn take_losses(&mut self) {
         let mut losses = vec![0.0f64; self.energies.len()];
         self.losses.look(0, &mut losses);
         self.energies.iter_mut().zip(&losses).for_each(|(energy, loss)| *energy = *loss as f32);
+    }
+
+    /// Takes the moments.
+    fn take_moments(&mut self) {
+        let dim = self.plan.dim();
+        for (block, sums) in self.sums.iter_mut().enumerate() {
+            self.moments.look(block * dim * 8, &mut sums.moment);
+        }
+        self.moments.look(self.sums.len() * dim * 8, &mut self.best);
+    }
+
+    fn launch_moments(&self, args: &Args) -> Result<(), Fault> {
+        let threads = (self.sums.len() + 1) * self.plan.dim();
+        self.launch(Part::Moments, threads.div_ceil(THREADS).min(MOST_BLOCKS), args)
+    }
+
+    /// Evaluates and weighs, without a look at the losses in between.
+    fn evaluate_and_weigh(&mut self, step: u64, moved: bool, alpha: f64) -> Result<(), Fault> {
+        self.begin_losses(step, moved, self.own_losses.address())?;
+        self.launches += 1;
+        let args = Args { losses: self.own_losses.address(), alpha, launch: self.launches, ..self.args(None, 0) };
+        self.launch_moments(&args)?;
+        self.machine.wait_for(self.done.address(), self.launches as u32, &mut [0])?;
+        self.take_losses();
+        self.weigher.weigh(Weighing::Alpha(alpha), &self.energies, block_rows(self.plan.dim()), &mut self.sums);
+        self.take_moments();
         Ok(())
     }
 
@@ -175,14 +224,9 @@ impl Training {
         for sums in &self.sums {
             least = if sums.least < least.0 { (sums.least, sums.particle) } else { least };
         }
-        let threads = (self.sums.len() + 1) * dim;
-        let args = self.args(None, least.1);
-        self.launch(Part::Moments, threads.div_ceil(THREADS).min(MOST_BLOCKS), &args)?;
+        self.launch_moments(&self.args(None, least.1))?;
         self.machine.wait()?;
-        for (block, sums) in self.sums.iter_mut().enumerate() {
-            self.moments.look(block * dim * 8, &mut sums.moment);
-        }
-        self.moments.look(self.sums.len() * dim * 8, &mut self.best);
+        self.take_moments();
         Ok(alpha)
     }
 
@@ -191,12 +235,22 @@ impl Training {
         if let Some(decided) = pending {
             self.make(decided)?;
         }
-        self.evaluate(step)?;
-        self.weigh(weighing)
+        match weighing.alpha() {
+            Some(alpha) if self.energies.len() <= THREADS => {
+                self.evaluate_and_weigh(step, pending.is_some(), alpha)?;
+                Ok(alpha)
+            }
+            _ => {
+                self.begin_losses(step, pending.is_some(), self.losses.address())?;
+                self.machine.wait()?;
+                self.take_losses();
+                self.weigh(weighing)
+            }
+        }
     }
 
     fn launch(&self, part: Part, blocks: usize, args: &Args) -> Result<(), Fault> {
-        let grid = Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0 };
+        let grid = Grid { blocks: blocks as u32, threads: THREADS as u32, shared: 0, early: true };
         let bytes = std::ptr::from_ref(args).cast::<u8>();
         // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones.
         let bytes = unsafe { std::slice::from_raw_parts(bytes, size_of::<Args>()) };
@@ -209,15 +263,20 @@ impl Training {
         let config = self.plan.config();
         let [key, diffusion] = Noise::new(config.seed, Stream::Diffusion, decided.step).parts();
         let [_, kick_noise] = Noise::new(config.seed, Stream::Kick, decided.step).parts();
-        let chosen = if self.batches.is_some() { self.chosen.address() } else { 0 };
         let [positions, centre_at, widths, norms, weights, moments] =
             [&self.positions, &self.centre, &self.widths, &self.norms, &self.weights, &self.moments]
                 .map(Memory::address);
         Args {
-            memory: [positions, centre_at, widths, norms, chosen, weights, moments],
+            memory: [positions, centre_at, widths, norms, self.chosen(), weights, moments],
             particles: config.particles as u64,
             weighed: self.energies.len() as u64,
             best: best as u64,
+            losses: 0,
+            told: self.losses.address(),
+            done: self.done.address(),
+            launch: 0,
+            alpha: 0.0,
+            arrived: self.arrived.address(),
             key,
             diffusion,
             kick_noise,
@@ -361,12 +420,7 @@ impl Backend<f32> for Training {
         self.ensemble = OnceLock::new();
         self.energies.copy_from_slice(start.energies(0));
         if let Some(batches) = &mut self.batches {
-            let (round, size) = (start.round_of_batches().unwrap_or(0), self.energies.len());
-            let first = start.evaluated().and_then(|chosen| chosen.first().copied());
-            let at = |position| Batches::at(config.seed, config.particles, size, round, position);
-            let places = (0..config.particles).step_by(size).filter_map(at);
-            let found = places.into_iter().find(|batches| batches.current().first().copied() == first);
-            *batches = found.ok_or(StateError::Damaged)?;
+            *batches = same_batches(config, &*start).ok_or(StateError::Damaged)?;
         }
         let uploaded = self.positions.upload(start.ensemble().rows().as_slice());
         uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())

@@ -19,7 +19,7 @@ pub(super) const TILE: usize = 64;
 const LANES: usize = 16;
 
 /// Threads that fold weights, and that add up losses.
-pub(super) const FOLD_THREADS: usize = 64;
+pub(super) const FOLD_THREADS: usize = 256;
 pub(super) const LOSS_THREADS: usize = 128;
 
 /// The kernels, in the order in which they are compiled: these, then those of the blocks.
@@ -63,8 +63,9 @@ pub(super) struct Sizes {
     /// Rows of a map before the pool; pieces of 16 pixels after it.
     height: usize,
     chunks: usize,
-    /// Threads of its kernel.
+    /// Threads of its kernel, and blocks of them for each parameter vector and tile.
     pub team: usize,
+    pub spread: usize,
     constants: String,
 }
 
@@ -74,7 +75,7 @@ impl Sizes {
         (2 * self.height + 8 * self.chunks) * self.channels * tiles + 2 * self.channels
     }
 
-    fn of(block: &Block, first: bool) -> Option<Self> {
+    fn of(block: &Block, first: bool, few: bool) -> Option<Self> {
         let (stage, geometry) = block.linear.as_ref()?;
         let (side, shared) = match stage.layer {
             Layer::Conv { kernel, shared, .. } => (kernel, shared),
@@ -86,13 +87,13 @@ impl Sizes {
         let plane = if matches!(stage.layer, Layer::Dense { .. }) { 1 } else { input_area };
         let inputs = if shared { stage.input.channels() } else { 1 };
         let (height, width, pool) = (geometry.height, geometry.width, block.pool);
-        // So many sums of a thread stay in registers.
-        let most = (16 / (pool * pool)).clamp(1, 6);
+        // So many sums of a thread stay in registers; where there are few parameter vectors, there is a thread for each.
+        let most = if few { 1 } else { (16 / (pool * pool)).clamp(1, 6) };
         let groups = kernels.div_ceil(most);
         let group = kernels.div_ceil(groups);
-        let stride = group.next_multiple_of(4);
+        let stride = if few { 1 } else { group.next_multiple_of(4) };
         let units = inputs * groups * (height / pool);
-        let team = (units * LANES).next_multiple_of(32).min(256);
+        let team = (if few { width / pool } else { units } * LANES).next_multiple_of(32).min(256);
         let pooled_area = block.pooled.area();
         let chunks = pooled_area.div_ceil(16);
         let weights = inputs * groups * taps * stride;
@@ -104,6 +105,7 @@ impl Sizes {
             height,
             chunks,
             team,
+            spread: if few { units } else { 1 },
             constants: String::new(),
         };
         let numbers = [
@@ -120,7 +122,16 @@ impl Sizes {
             ("OUT_VALUES", sizes.outputs),
             ("SIDE", side),
             ("PLANES", planes),
-            ("PLANES_AT_ONCE", if side == 1 { 8 } else { 1 }),
+            (
+                "PLANES_AT_ONCE",
+                if side > 1 {
+                    1
+                } else if few {
+                    24
+                } else {
+                    8
+                },
+            ),
             ("PLANE", plane),
             ("TAPS", taps),
             ("INPUTS", inputs),
@@ -145,12 +156,13 @@ impl Sizes {
     }
 }
 
-/// The sizes of all blocks; none if the network has a block that begins with no convolution or dense layer.
-pub(super) fn sizes(network: &Network, blocks: &[Block]) -> Option<Vec<Sizes>> {
+/// The sizes of all blocks, for many parameter vectors or few; none if the network has a block that begins with no convolution or dense
+/// layer.
+pub(super) fn sizes(network: &Network, blocks: &[Block], few: bool) -> Option<Vec<Sizes>> {
     if network.input() != Shape::DIGIT {
         return None;
     }
-    blocks.iter().enumerate().map(|(k, block)| Sizes::of(block, k == 0)).collect()
+    blocks.iter().enumerate().map(|(k, block)| Sizes::of(block, k == 0, few)).collect()
 }
 
 /// The whole text.
@@ -183,16 +195,17 @@ pub(super) fn text(network: &Network, blocks: &[Sizes], config: &CboConfig) -> S
     let mut kernel = |bounds: String, name: String, call: String| {
         let _ = writeln!(
             text,
-            "KERNEL({bounds}) {name}(const GRID_CONSTANT NetworkArgs a) {{ {call}(a); }}\nRUN({name}, NetworkArgs)"
+            "KERNEL({bounds}) {name}(const GRID_CONSTANT NetworkArgs a) {{ LET_NEXT_BEGIN(); AWAIT_BEFORE(); {call}(a); }}\nRUN({name}, NetworkArgs)"
         );
     };
     let last = blocks.len().saturating_sub(1);
     for (k, block) in blocks.iter().enumerate() {
         let fold = if k == 0 { "begin_of<Block0>".into() } else { format!("fold_of<Block{}, Block{k}>", k - 1) };
         // With half as many threads on a multiprocessor as fit, sums stay in registers.
-        let together = (512 / block.team).max(1);
+        let (together, linear) =
+            if block.spread > 1 { (1, "wide_of") } else { ((512 / block.team).max(1), "linear_of") };
         kernel(FOLD_THREADS.to_string(), format!("fold_{k}"), fold);
-        kernel(format!("{}, {together}", block.team), format!("linear_{k}"), format!("linear_of<Block{k}>"));
+        kernel(format!("{}, {together}", block.team), format!("linear_{k}"), format!("{linear}<Block{k}>"));
     }
     kernel(LOSS_THREADS.to_string(), "loss".into(), format!("loss_of<Block{last}>"));
     text

@@ -1,6 +1,7 @@
 //! Some runs on the device together: what they are told, their launches, and how they ended.
 
 use super::forms::{Group, Member};
+use crate::law::{kind_of_law, numbers_of_law};
 use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::THREADS;
 use cbo::device::{Ended, Errand, Made, decided_beforehand, evaluate_end};
@@ -32,10 +33,7 @@ const STEP_INFEASIBLE: usize = 10;
 const PARTICLE: usize = 11;
 const ENERGY: usize = 12;
 
-/// Laws of the initial positions, and switches.
-const NORMAL: u64 = 0;
-const UNIFORM: u64 = 1;
-const POINTS: u64 = 2;
+/// Switches.
 const STRICT: u64 = 1;
 const FROZEN: u64 = 2;
 const SHRINKS: u64 = 4;
@@ -154,11 +152,7 @@ impl<'a, T: Scalar> Draft<'a, T> {
         self.numbers.extend(config.freeze.iter().flatten());
         let room = self.group.room::<T>(member.particles);
         let [key, _] = Noise::new(config.seed, Stream::Initial, 0).parts();
-        let kind = match config.init {
-            InitialLaw::Normal { .. } => NORMAL,
-            InitialLaw::Uniform { .. } => UNIFORM,
-            InitialLaw::Points(_) => POINTS,
-        };
+        let kind = kind_of_law(&config.init);
         let shrinks = plan.is_open_ended() && config.diameter.is_none();
         let switches = [(config.strict, STRICT), (config.freeze.is_some(), FROZEN), (shrinks, SHRINKS)];
         let switches = switches.into_iter().filter(|(on, _)| *on).fold(0, |all, (_, switch)| all | switch);
@@ -201,17 +195,7 @@ impl<'a, T: Scalar> Draft<'a, T> {
 
     fn add_law(&mut self, law: &InitialLaw, dim: usize) -> usize {
         let place = self.numbers.len();
-        match law {
-            InitialLaw::Normal { mean, variance } => {
-                self.numbers.extend((0..dim).map(|k| mean.get(k)));
-                self.numbers.extend((0..dim).map(|k| variance.get(k).sqrt()));
-            }
-            InitialLaw::Uniform { low, high } => {
-                self.numbers.extend((0..dim).map(|k| low.get(k)));
-                self.numbers.extend((0..dim).map(|k| high.get(k) - low.get(k)));
-            }
-            InitialLaw::Points(points) => self.numbers.extend(points),
-        }
+        self.numbers.extend(numbers_of_law(law, dim));
         place
     }
 
@@ -317,6 +301,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
             blocks: runs.len() as u32,
             threads: runs.first().map_or(0, |run| self.threads(*run)) as u32,
             shared: shared as u32,
+            early: false,
         };
         let Memories { swarms, states, best, consensus, beats, numbers, walls, constants, rooms, log, order } =
             &self.tables;

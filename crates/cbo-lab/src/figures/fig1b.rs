@@ -5,9 +5,9 @@ use super::{FigureError, experiment};
 use crate::frozen::{Chain, Start};
 use crate::setting;
 use crate::statistics::slope;
-use cbo::{Alpha, CboConfig, Diffusion, Ensemble, Objective, Scheme, Sigma, StepReport, solve};
+use cbo::device::{Device, solve_on};
+use cbo::{Alpha, CboConfig, Diffusion, Objective, Scalar, Scheme, Sigma, StepReport, solve};
 use cbo_problems::Problem;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -130,13 +130,17 @@ pub fn load() -> Result<Experiment, FigureError> {
     experiment("fig1b", include_str!("../../experiments/fig1b.toml"))
 }
 
-/// Runs all curves, anisotropic ones first. `progress` is told the fraction that is done and may end it.
-pub fn curves(
+/// Runs all curves, anisotropic ones first, by the processor or on a device. `progress` is told the fraction that is done and may end it.
+pub fn curves<T: Scalar>(
     parameters: &Parameters,
     scheme: Scheme,
     seed: u64,
+    device: Option<&dyn Device<T>>,
     progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
-) -> Result<Vec<Curve>, FigureError> {
+) -> Result<Vec<Curve>, FigureError>
+where
+    Problem: Objective<T>,
+{
     let kinds = [Diffusion::Anisotropic, Diffusion::Isotropic];
     let runs: Vec<_> = kinds.iter().flat_map(|kind| parameters.dims.iter().map(|dim| (*kind, *dim))).collect();
     let total: usize = runs.iter().map(|(_, dim)| 2 * dim).sum();
@@ -147,7 +151,7 @@ pub fn curves(
         let config = config(parameters, diffusion, scheme, dim, seed);
         let mut v_of = |config: &CboConfig, problem: &Problem| {
             let mut part = |share: f64| progress((done as f64 + share * dim as f64) / total as f64);
-            let v = record(config, problem, parameters.every, &mut part);
+            let v = record(config, problem, parameters.every, device, &mut part);
             done += dim;
             v
         };
@@ -176,46 +180,42 @@ fn config(parameters: &Parameters, diffusion: Diffusion, scheme: Scheme, dim: us
 }
 
 /// Steps and V at every `every`th of them, and at the last.
-fn record(
+fn record<T: Scalar>(
     config: &CboConfig,
-    problem: &impl Objective<f64>,
+    problem: &Problem,
     every: u64,
+    device: Option<&dyn Device<T>>,
     progress: &mut (dyn FnMut(f64) -> ControlFlow<()> + Send),
-) -> Result<Vec<(u64, f64)>, FigureError> {
-    let plan = config.check(problem.dim()).map_err(cbo::SolveError::from)?;
+) -> Result<Vec<(u64, f64)>, FigureError>
+where
+    Problem: Objective<T>,
+{
+    let plan = config.check(Objective::<T>::dim(problem)).map_err(cbo::SolveError::from)?;
     let last = plan.last_step().unwrap_or(1);
     let mut kept = Vec::new();
     let mut stopped = false;
-    let mut observer = |step: &StepReport<'_, f64>| {
-        if step.step().is_multiple_of(every) {
-            kept.push((step.step(), v_of(step.ensemble())));
+    let mut observer = |step: &StepReport<'_, T>| {
+        let number = step.step();
+        if number.is_multiple_of(every) || number == last {
+            // V about the origin, where the minimiser is.
+            kept.push((number, 0.5 * step.mean_of_squares()));
         }
-        let wish = progress(step.step() as f64 / last as f64);
+        let wish = progress(number as f64 / last as f64);
         stopped = wish.is_break();
         wish
     };
-    let report = solve(plan, problem, &mut observer)?;
+    match device {
+        None => solve(plan, problem, &mut observer)?,
+        Some(device) => solve_on(device, plan, problem, &mut observer)?,
+    };
     if stopped {
         return Err(FigureError::Interrupted);
     }
-    kept.push((report.steps(), v_of(report.ensemble())));
+    // The end counts for itself, too: published numbers were fitted so.
+    if last.is_multiple_of(every) {
+        kept.extend(kept.last().copied());
+    }
     Ok(kept)
-}
-
-/// V about the origin, where the minimiser is: in parallel, since the particles wait for it.
-fn v_of(ensemble: &Ensemble<f64>) -> f64 {
-    /// Coordinates that are summed together, whatever the number of threads.
-    const BLOCK: usize = 1 << 16;
-    let squares = |block: &[f64]| {
-        let mut sums = [0.0; 8];
-        let (full, rest) = block.as_chunks::<8>();
-        for xs in full {
-            sums.iter_mut().zip(xs).for_each(|(sum, x)| *sum += x * x);
-        }
-        sums.iter().sum::<f64>() + rest.iter().map(|x| x * x).sum::<f64>()
-    };
-    let sums: Vec<f64> = ensemble.rows().as_slice().par_chunks(BLOCK).map(squares).collect();
-    0.5 * sums.iter().sum::<f64>() / ensemble.len() as f64
 }
 
 fn curve(config: &CboConfig, dim: usize, v: Vec<(u64, f64)>, v_frozen: Vec<(u64, f64)>) -> Curve {

@@ -23,6 +23,7 @@ use crate::ensemble::Ensemble;
 use crate::method::Move;
 use crate::objective::{EvalError, Objective, Rows, StepContext};
 use crate::schedule::Weighing;
+use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
 use std::sync::Arc;
 
@@ -89,6 +90,14 @@ pub trait Backend<T>: Send + std::fmt::Debug {
 
     /// The positions of all particles.
     fn ensemble(&self) -> &Ensemble<T>;
+
+    /// The mean of the squares of the positions: [`Ensemble::mean_of_squares`].
+    fn mean_of_squares(&self) -> f64
+    where
+        T: Scalar,
+    {
+        self.ensemble().mean_of_squares()
+    }
 
     /// The energies of the particles evaluated, in a round of evaluations.
     fn energies(&self, round: usize) -> &[T];

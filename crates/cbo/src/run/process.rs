@@ -28,6 +28,13 @@ pub trait Process<T>: Debug + Send {
     fn seconds(&self) -> f64;
     /// The positions of the step.
     fn ensemble(&self) -> &Ensemble<T>;
+    /// The mean of the squares of the positions.
+    fn mean_of_squares(&self) -> f64
+    where
+        T: Scalar,
+    {
+        self.ensemble().mean_of_squares()
+    }
     /// The energies of the particles evaluated, as the objective gave them.
     fn energies(&self) -> &[T];
     /// Their constraints.
