@@ -3,6 +3,9 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
+use crate::ranks;
+use cbo::device::{resume_on, solve_on};
+use cbo::ranks::Particles;
 use cbo::{Objective, Observer, Plan, Rows, RunReport, Scalar, SolveError, StateError};
 use cbo_cuda::Cuda;
 use cbo_lab::training::{Processor, Sample, Trainer, Training};
@@ -52,6 +55,8 @@ pub enum Ready {
     Processor,
     /// A GPU.
     Gpu(Cuda),
+    /// The processors of several ranks, each with some of the particles.
+    Ranks(Particles),
 }
 
 impl DeviceSpec {
@@ -59,6 +64,9 @@ impl DeviceSpec {
     pub fn open(self, task: &Task, origins: &Origins) -> Result<Ready, CliError> {
         let Self::Cuda(number) = self else { return Ok(Ready::Processor) };
         let refuse = |why: &str| Err(origins.blame("device", &format!("device = {self}: {why}")));
+        if ranks::several().is_some() {
+            return refuse("a run on several ranks computes by their processors; use --device cpu, or one rank");
+        }
         if let Subject::Command(_) = task.subject {
             return refuse("programs run on the processor; leave --device out");
         }
@@ -112,6 +120,7 @@ impl Ready {
         match self {
             Self::Processor => cbo::solve(plan, objective, observer),
             Self::Gpu(gpu) => gpu.solve(plan, objective, observer),
+            Self::Ranks(particles) => solve_on(particles, plan, objective, observer),
         }
     }
 
@@ -126,6 +135,7 @@ impl Ready {
         match self {
             Self::Processor => cbo::resume(plan, objective, observer, state),
             Self::Gpu(gpu) => gpu.resume(plan, objective, observer, state),
+            Self::Ranks(particles) => resume_on(particles, plan, objective, observer, state),
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod paper;
 pub mod plot;
 pub mod points;
 pub mod progress;
+pub mod ranks;
 pub mod result;
 pub mod resume;
 pub mod runs;
@@ -134,8 +135,21 @@ pub fn parse_by(command: &mut clap::Command, arguments: &[OsString]) -> Result<(
 
 /// Runs the command line; returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let outcome = parse(&arguments).and_then(|(cli, origins)| {
-        check_instruction_set()?;
+    let session = match ranks::join() {
+        Ok(session) => session,
+        Err(error) => {
+            error.print();
+            return error.code();
+        }
+    };
+    if !ranks::is_first() {
+        return ranks::follow(&arguments);
+    }
+    let parsed = parse(&arguments).and_then(|parsed| check_instruction_set().map(|()| parsed));
+    let agreed = ranks::agree(&arguments, parsed.as_ref().err());
+    let outcome = parsed.and_then(|(cli, origins)| {
+        agreed?;
+        ranks::check(&cli.command)?;
         match cli.command {
             Command::Minimize(args) => minimize::run(&args, &origins),
             Command::Resume(args) => resume::run(&args),
@@ -154,13 +168,17 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         }
     });
     interrupt::give_way();
-    match outcome {
-        Ok(()) => 0,
-        Err(error) => {
+    let code = outcome.map_or_else(
+        |error| {
             error.print();
             error.code()
-        }
-    }
+        },
+        |()| 0,
+    );
+    ranks::dismiss();
+    // Waits for the others: what this rank says is said before any of them ends.
+    drop(session);
+    code
 }
 
 /// Refuses a `CBO_SIMD` that this machine does not have, before anything is done.

@@ -114,6 +114,21 @@ impl Writer {
         writer
     }
 
+    /// Bytes that say nothing of themselves: what ranks of a run tell each other.
+    pub(crate) fn plain() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Bytes that were written elsewhere.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
     fn word(&mut self, word: &str) {
         let mut bytes = [0; WORD];
         bytes[..word.len()].copy_from_slice(word.as_bytes());
@@ -210,6 +225,16 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
+    /// Bytes that say nothing of themselves.
+    pub(crate) fn plain(bytes: &'a [u8]) -> Self {
+        Self { bytes, version: VERSION }
+    }
+
+    /// All bytes that are left, as text.
+    pub(crate) fn text(self) -> String {
+        String::from_utf8_lossy(self.bytes).into_owned()
+    }
+
     fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N], StateError> {
         let (chunk, rest) = self.bytes.split_first_chunk().ok_or(StateError::Damaged)?;
         self.bytes = rest;
@@ -263,6 +288,25 @@ impl<'a> Reader<'a> {
                 f64::from_le_bytes(*self.chunk()?)
             });
         }
+        Ok(())
+    }
+
+    /// Those of `all` numbers that are at `here`, for as many as there is room.
+    pub(crate) fn part<T: Scalar>(
+        &mut self,
+        all: usize,
+        here: std::ops::Range<usize>,
+        values: &mut [T],
+    ) -> Result<(), StateError> {
+        self.skip::<T>(here.start)?;
+        self.numbers(values)?;
+        self.skip::<T>(all - here.end)
+    }
+
+    /// Leaves numbers out.
+    fn skip<T>(&mut self, count: usize) -> Result<(), StateError> {
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(StateError::Damaged)?;
+        self.bytes = self.bytes.get(bytes..).ok_or(StateError::Damaged)?;
         Ok(())
     }
 
