@@ -29,6 +29,7 @@ pub mod ranks;
 pub mod result;
 pub mod resume;
 pub mod runs;
+pub mod scaling;
 pub mod settings;
 pub mod setup;
 pub mod sheet;
@@ -95,6 +96,8 @@ pub enum Command {
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
     Bench(bench::BenchArgs),
+    /// Measure a step and its exchange between ranks, and what 1000 of them would take
+    Scaling(scaling::ScalingArgs),
     /// Draw the figures of the paper, with measured and expected numbers
     Paper(paper::PaperArgs),
     /// Repeat experiments of the method's authors: success over settings, compressed sensing, paths
@@ -158,6 +161,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Compare(args) => compare::run(&args, &origins),
             Command::List(args) => list::run(&args),
             Command::Bench(args) => bench::run(&args),
+            Command::Scaling(args) => scaling::run(&args),
             Command::Paper(args) => paper::run(&args),
             Command::Experiment(args) => experiment::run(&args),
             Command::Theory(args) => theory::run(&args),

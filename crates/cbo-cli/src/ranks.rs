@@ -13,6 +13,7 @@ use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
 use cbo::ranks::farm::Schedule;
 use cbo::ranks::{Communicator, Disagreement, Particles, agree_on, tell_all};
+use cbo::{CboConfig, Plan};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,12 +41,24 @@ impl Drop for Session {
     }
 }
 
-/// How many ranks a launcher says that there are, and how many of them are on this machine.
+/// How many ranks a launcher says that there are, and how many of them are on this machine: Open MPI, MPICH and its relatives, Slurm.
 fn launched() -> Option<(usize, usize)> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
-    let all = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE"))?;
+    let of_slurm = || number("PMIX_RANK").and_then(|_| number("SLURM_STEP_NUM_TASKS"));
+    let all = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE")).or_else(of_slurm)?;
     let here = number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS"));
     Some((all, here.unwrap_or(all)))
+}
+
+/// A plan whose threads, if one per core is asked for, share the cores with the other ranks of this machine.
+pub fn with_own_threads(plan: &Plan) -> Plan {
+    let config = plan.config();
+    let Some((_, here)) = launched().filter(|_| several().is_some() && config.threads == 0) else {
+        return plan.clone();
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let shared = CboConfig { threads: (cores / here.max(1)).max(1), ..config.clone() };
+    shared.check(plan.dim()).unwrap_or_else(|_| plan.clone())
 }
 
 /// Joins the other ranks, if this program was started as one of several.
@@ -117,9 +130,9 @@ fn refused(disagreement: Disagreement) -> CliError {
 pub fn check(command: &Command) -> Result<(), CliError> {
     match command {
         _ if several().is_none() => Ok(()),
-        Command::Minimize(_) | Command::Resume(_) => Ok(()),
+        Command::Minimize(_) | Command::Resume(_) | Command::Scaling(_) => Ok(()),
         _ => {
-            let remedy = "only `cbo minimize` and `cbo resume` of its runs work on several ranks; start this command without mpirun";
+            let remedy = "only `cbo minimize`, `cbo resume` of its runs and `cbo scaling` work on several ranks; start this command without mpirun";
             Err(CliError::Usage(remedy.into()))
         }
     }
@@ -145,6 +158,17 @@ pub fn lead(assignment: &Assignment) -> Result<(), CliError> {
     WAITING.store(false, Ordering::Relaxed);
     tell_all(&**ranks, assignment.to_bytes());
     agree_on(ranks, Ok(Vec::new())).map_err(refused)
+}
+
+/// What the other ranks are told that are to measure; the seconds follow.
+const MEASURE: &[u8] = b"measure";
+
+/// Tells the other ranks to take part in [measurements](crate::scaling) of so many seconds each.
+pub fn lead_measurement(seconds: f64) {
+    if let Some(ranks) = several() {
+        WAITING.store(false, Ordering::Relaxed);
+        tell_all(&**ranks, [MEASURE, &seconds.to_le_bytes()].concat());
+    }
 }
 
 /// Lets the other ranks go, if they still wait to be told what to do.

@@ -1,8 +1,7 @@
 //! The ranks of an MPI program as a [`Communicator`] of `cbo`: one run on many machines.
 //!
 //! ```no_run
-//! use cbo::device::solve_on;
-//! use cbo::ranks::Particles;
+//! use cbo::ranks::{Particles, solve_on};
 //! use cbo::{CboConfig, from_fn};
 //!
 //! let mpi = cbo_mpi::Mpi::start()?;

@@ -152,14 +152,15 @@ impl Writer {
 
     /// Numbers, without how many they are.
     pub fn numbers<T: Scalar>(&mut self, values: &[T]) {
-        self.0.reserve(size_of_val(values));
-        for value in values {
-            let value = value.to_f64();
-            if size_of::<T>() == 4 {
-                self.0.extend((value as f32).to_le_bytes());
-            } else {
-                self.0.extend(value.to_le_bytes());
-            }
+        let start = self.0.len();
+        self.0.resize(start + size_of_val(values), 0);
+        // In one piece, which the compiler copies as fast as memory allows.
+        if size_of::<T>() == 4 {
+            let places = self.0[start..].as_chunks_mut::<4>().0;
+            places.iter_mut().zip(values).for_each(|(place, x)| *place = (x.to_f64() as f32).to_le_bytes());
+        } else {
+            let places = self.0[start..].as_chunks_mut::<8>().0;
+            places.iter_mut().zip(values).for_each(|(place, x)| *place = x.to_f64().to_le_bytes());
         }
     }
 
@@ -281,12 +282,14 @@ impl<'a> Reader<'a> {
 
     /// As many numbers as there is room for.
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
-        for value in values {
-            *value = T::from_f64(if size_of::<T>() == 4 {
-                f64::from(f32::from_le_bytes(*self.chunk()?))
-            } else {
-                f64::from_le_bytes(*self.chunk()?)
-            });
+        let (bytes, rest) = self.bytes.split_at_checked(size_of_val(values)).ok_or(StateError::Damaged)?;
+        self.bytes = rest;
+        if size_of::<T>() == 4 {
+            let numbers = bytes.as_chunks::<4>().0.iter().map(|x| f64::from(f32::from_le_bytes(*x)));
+            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
+        } else {
+            let numbers = bytes.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x));
+            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! Runs over several ranks, which are threads here: the same bits at any number of them, over all options by random choice.
 
-use cbo::device::{resume_on, solve_on};
 use cbo::noise::{Noise, Stream};
 use cbo::ranks::farm::{self, Schedule};
-use cbo::ranks::{Communicator, Particles, in_threads};
+use cbo::ranks::{Communicator, Particles, in_threads, resume_on, solve_on};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Clock, Diffusion, EvalError, Geometric, InitialLaw, Method, Objective, Observer,
     Reduction, Rows, RunReport, Scalar, Scheme, Sigma, SolveError, StepContext, StepReport, StopReason, Update,
@@ -56,7 +55,7 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         let more = [step.least(), step.effective_sample_size(), step.alpha(), step.sigma(), step.best().value];
         numbers.extend(more.map(f64::to_bits));
         numbers.extend(step.best().x.iter().map(|x| x.to_f64().to_bits()));
-        if step.step() % 3 == 0 {
+        if step.step().is_multiple_of(3) {
             numbers.push(step.spread().to_bits());
         }
         if step.step() % 5 == 4 {

@@ -282,18 +282,17 @@ where
     let whole = film.is_some() || certificate.is_some();
     let spread = Spread::lead(task, args.schedule, whole, from.map_or(&[], |from| &from.state), &own)?;
     let (device, objective) = (spread.device().unwrap_or(device), spread.objective().unwrap_or(&own));
+    let plan = ranks::with_own_threads(&task.plan);
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            device.resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
+            device.resume::<T>(&plan, &objective, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })
         }
-        None => {
-            device.solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
-        }
+        None => device.solve::<T>(&plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
     };
     drop(spread);
     drop(watch.progress.take());

@@ -1,12 +1,11 @@
 //! What all ranks but the first do: nothing that anybody sees.
 
-use super::{Assignment, Kind, facts, several};
+use super::{Assignment, Kind, MEASURE, facts, several, with_own_threads};
 use crate::error::{CliError, told};
-use crate::interrupt;
 use crate::minimize::target::Target;
 use crate::minimize::task::{Subject, Task};
-use cbo::device::{resume_on, solve_on};
-use cbo::ranks::{Communicator, Particles, agree_on, farm, tell_all};
+use crate::{interrupt, scaling};
+use cbo::ranks::{Communicator, Particles, agree_on, farm, resume_on, solve_on, tell_all};
 use cbo::{Objective, Scalar, SolveError, StateError};
 use cbo_problems::{Formula, Problem};
 use cbo_runs::ranks::Helpers;
@@ -22,6 +21,11 @@ pub fn follow(arguments: &[OsString]) -> u8 {
     // A signal is for the first rank to act on: this one goes on until it is told to end.
     interrupt::listen();
     let told = tell_all(&**ranks, Vec::new());
+    if let Some(seconds) = told.strip_prefix(MEASURE).and_then(|bytes| bytes.try_into().ok()) {
+        // The first rank has the numbers.
+        let _ = scaling::measure::measure(Some(ranks), f64::from_le_bytes(seconds));
+        return 0;
+    }
     let Some(assignment) = Assignment::from_bytes(&told) else { return 0 };
     let ready = assignment.task().and_then(|task| Ready::new(ranks, &assignment, task));
     let said = ready.as_ref().map(|_| Vec::new()).map_err(words);
@@ -35,7 +39,7 @@ pub fn follow(arguments: &[OsString]) -> u8 {
 
 /// A rank that is ready to begin.
 enum Ready {
-    Target(Task, Target),
+    Target(Box<Task>, Target),
     Helpers(Helpers),
 }
 
@@ -48,11 +52,11 @@ impl Ready {
             }
             (Subject::Function(_, problem), _) => {
                 let target = Target::of_function(problem, &task.constraints);
-                Ok(Self::Target(task, target))
+                Ok(Self::Target(Box::new(task), target))
             }
             (Subject::Formula(formula), _) => {
                 let target = Target::of_formula(formula, &task.constraints);
-                Ok(Self::Target(task, target))
+                Ok(Self::Target(Box::new(task), target))
             }
         }
     }
@@ -77,11 +81,12 @@ where
     if assignment.kind == Kind::Points {
         return farm::help(&**ranks, &objective, task.config().threads);
     }
+    let plan = with_own_threads(&task.plan);
     let particles = Particles::new(ranks.clone()).whole(assignment.whole);
     // How it ends, the first rank knows and tells: an error is one on all ranks.
     let _: Result<_, StateError> = match &assignment.state[..] {
-        [] => solve_on(&particles, &task.plan, &objective, &mut ()).map_err(SolveError::into),
-        state => resume_on(&particles, &task.plan, &objective, &mut (), state),
+        [] => solve_on(&particles, &plan, &objective, &mut ()).map_err(SolveError::into),
+        state => resume_on(&particles, &plan, &objective, &mut (), state),
     };
 }
 

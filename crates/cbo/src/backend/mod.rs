@@ -15,8 +15,8 @@ pub use cpu::block_rows;
 pub(crate) use differences::Differences;
 pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;
-pub use spread::Particles;
 pub(crate) use spread::Spread;
+pub use spread::{Particles, rehearse};
 pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 

@@ -20,7 +20,7 @@ use crate::state::{Reader, StateError, Writer};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The particles of a run, spread over the ranks of a communicator: to be used by all of them, each with the same settings, through
-/// [`solve_on`](crate::device::solve_on) and [`resume_on`](crate::device::resume_on).
+/// [`solve_on`](crate::ranks::solve_on) and [`resume_on`](crate::ranks::resume_on).
 ///
 /// The first rank alone tells its observer, decides when the run ends, and saves. The report is the same on all ranks but for the
 /// particles: each has its own, unless the first is to have the [whole](Self::whole) swarm.
@@ -49,11 +49,7 @@ impl Particles {
             Method::Polarised(_) => "has a consensus point for each particle, which all others make",
             Method::Sampling(_) => "takes the covariance of the swarm as a whole",
             _ if method.weighs_ranks() => "weighs particles by their order in the whole swarm",
-            _ if constrained => {
-                let remedy =
-                    "learns what constraints cost from the whole swarm, which several ranks do not have".into();
-                return Err(ConfigError { field: "constraint", value: method.to_string(), remedy });
-            }
+            _ if constrained => "learns what constraints cost from the whole swarm",
             _ => return Ok(()),
         };
         Err(refused(method, why))
@@ -133,6 +129,23 @@ impl<T: Scalar> Contribution<T> {
         to.into_bytes()
     }
 
+    /// What all ranks contribute together, as bytes: to the first along a tree of them, and from there to all.
+    fn exchanged(self, team: &Team, alpha: f64, dim: usize) -> Vec<u8> {
+        let mut all = self;
+        team.reduce(&mut all, Self::write, |all, bytes| {
+            // The others run the same program.
+            all.has_failed |= all.join(alpha, dim, bytes).is_err();
+        });
+        let mut to = Writer::plain();
+        to.flag(all.has_failed);
+        to.flag(all.is_wide);
+        to.numbers(&all.best);
+        merge_subtrees(alpha, all.path).unwrap_or_else(|| Partial::empty(dim)).write(&mut to);
+        let mut bytes = to.into_bytes();
+        team.broadcast(&mut bytes);
+        bytes
+    }
+
     /// Takes in what another rank contributes, whose blocks lie to the right.
     fn join(&mut self, alpha: f64, dim: usize, bytes: &[u8]) -> Result<(), StateError> {
         let mut from = Reader::plain(bytes);
@@ -147,6 +160,18 @@ impl<T: Scalar> Contribution<T> {
         join_path(alpha, dim, &mut self.path, &mut from);
         Ok(())
     }
+}
+
+/// The exchange of a step in `dim` dimensions, to measure what it takes: each rank contributes so many subtrees, and nothing is in them. All
+/// ranks must call it. Returns the bytes that a rank sends, and those that it gets.
+pub fn rehearse(communicator: &Arc<dyn Communicator>, dim: usize, subtrees: usize) -> (usize, usize) {
+    let first = subtrees * communicator.rank();
+    // Nodes that do not merge with each other, as at the end of a tree.
+    let node = |i: usize| (Node { first: 2 * (first + i) + 1, width: 1 }, Partial::empty(dim));
+    let path = (0..subtrees).map(node).collect();
+    let mine = Contribution { path, least: f64::INFINITY, best: vec![0.0; dim], has_failed: false, is_wide: false };
+    let sent = mine.write().len();
+    (sent, mine.exchanged(&Team::new(communicator.clone()), 1.0, dim).len())
 }
 
 /// Mean and variance of each coordinate over all ranks, on the first of them; all take part.
@@ -173,9 +198,8 @@ pub(crate) fn moments_over<T: Scalar>(team: &Team, population: &Population<T>) -
 
 impl<T: Scalar> Spread<T> {
     pub fn begin(plan: &Plan, team: Team, whole: bool) -> Result<Self, SolveError> {
-        let begun = Cpu::begin(plan, Grouping::Blocks, Some(team.clone()));
         Ok(Self {
-            cpu: begun?,
+            cpu: Cpu::begin(plan, Grouping::Blocks, Some(team.clone()))?,
             dim: plan.dim(),
             whole,
             total: [Partial::empty(plan.dim())],
@@ -218,18 +242,8 @@ impl<T: Scalar> Spread<T> {
     fn merge(&mut self, outcome: Result<f64, EvalError>) -> Result<f64, EvalError> {
         let (alpha, dim) = (*outcome.as_ref().unwrap_or(&0.0), self.dim);
         self.seen = Seen::default();
-        let mut all = self.contribution(alpha, outcome.is_err());
-        self.team.reduce(&mut all, Contribution::write, |all, bytes| {
-            // The others run the same program.
-            all.has_failed |= all.join(alpha, dim, bytes).is_err();
-        });
-        let mut to = Writer::plain();
-        to.flag(all.has_failed);
-        to.flag(all.is_wide);
-        to.numbers(&all.best);
-        merge_subtrees(alpha, all.path).unwrap_or_else(|| Partial::empty(dim)).write(&mut to);
-        let mut bytes = to.into_bytes();
-        self.team.broadcast(&mut bytes);
+        let all = self.contribution(alpha, outcome.is_err());
+        let bytes = all.exchanged(&self.team, alpha, dim);
         let mut from = Reader::plain(&bytes);
         let mut read = || -> Result<bool, StateError> {
             let has_failed = from.flag()?;

@@ -10,6 +10,20 @@
 //!   outgrow a machine, and objectives that take microseconds.
 //! - its evaluations ([`farm`]): the first rank holds the run and hands out the points of a step. For objectives that take long, and for
 //!   all methods.
+//!
+//! ```
+//! use cbo::ranks::{Particles, in_threads, solve_on};
+//! use cbo::{CboConfig, from_fn, solve};
+//!
+//! let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
+//! let config = CboConfig { particles: 1000, steps: Some(10), ..CboConfig::default() };
+//! let alone = solve(&config, &sphere, &mut ())?;
+//! let ranks = in_threads(3, |rank| solve_on(&Particles::new(rank), &config, &sphere, &mut ()));
+//! for run in ranks {
+//!     assert_eq!(run?.best(), alone.best());
+//! }
+//! # Ok::<(), cbo::SolveError>(())
+//! ```
 
 mod check;
 pub mod farm;
@@ -17,8 +31,10 @@ mod team;
 mod threads;
 mod tree;
 
-pub use crate::backend::Particles;
+pub use crate::backend::{Particles, rehearse};
+pub use crate::device::{resume_on, solve_on};
 pub use check::{Disagreement, agree_on};
+pub use team::blocks_of;
 pub(crate) use team::{Request, Team, Travelling, append_path, join_path};
 pub use threads::{InThreads, in_threads};
 pub use tree::{Node, Sums, join, merge_range, merge_subtrees, subtrees};

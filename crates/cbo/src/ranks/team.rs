@@ -91,6 +91,11 @@ fn cut(rank: usize, size: usize, blocks: usize) -> usize {
     ((exact + grain / 2) / grain * grain).min(blocks)
 }
 
+/// Which of `blocks` blocks a rank has.
+pub fn blocks_of(rank: usize, size: usize, blocks: usize) -> Range<usize> {
+    cut(rank, size, blocks)..cut(rank + 1, size, blocks)
+}
+
 impl Team {
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
         Self(communicator)
@@ -106,8 +111,7 @@ impl Team {
 
     /// The blocks of this rank.
     pub fn blocks(&self, blocks: usize) -> Range<usize> {
-        let (rank, size) = (self.0.rank(), self.size());
-        cut(rank, size, blocks)..cut(rank + 1, size, blocks)
+        blocks_of(self.0.rank(), self.size(), blocks)
     }
 
     /// Which of `count` things in blocks of `rows` are this rank's.
@@ -278,14 +282,7 @@ pub(in crate::ranks) fn words(error: &EvalError) -> String {
     words
 }
 
-/// Subtrees as bytes.
-pub(crate) fn write_path<S: Travelling>(path: &Vec<(Node, S)>) -> Vec<u8> {
-    let mut to = Writer::plain();
-    append_path(path, &mut to);
-    to.into_bytes()
-}
-
-/// The same after other bytes.
+/// Writes subtrees down.
 pub(crate) fn append_path<S: Travelling>(path: &[(Node, S)], to: &mut Writer) {
     to.count(path.len());
     for (node, sums) in path {
