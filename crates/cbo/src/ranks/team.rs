@@ -197,8 +197,12 @@ impl Team {
 
     /// Merges the sums of all ranks' subtrees, which are returned at the first rank.
     pub fn merge<S: Travelling>(&self, alpha: f64, dim: usize, mut path: Vec<(Node, S)>) -> Option<S> {
-        let all =
-            self.reduce(&mut path, write_path, |path, bytes| join_path(alpha, dim, path, &mut Reader::plain(bytes)));
+        let write = |path: &Vec<(Node, S)>| {
+            let mut to = Writer::plain();
+            append_path(path, &mut to);
+            to.into_bytes()
+        };
+        let all = self.reduce(&mut path, write, |path, bytes| join_path(alpha, dim, path, &mut Reader::plain(bytes)));
         all.then(|| merge_subtrees(alpha, path)).flatten()
     }
 
