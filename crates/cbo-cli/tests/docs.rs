@@ -64,7 +64,7 @@ enum Line<'a> {
 
 fn classify(line: &str) -> Line<'_> {
     let line = line.trim();
-    let skipped = ["#", "make", "cargo test", "python3", "mpirun", "sbatch"];
+    let skipped = ["#", "make", "cargo test", "python3"];
     if line.is_empty() || skipped.iter().any(|s| line.starts_with(s)) {
         return Line::Skip;
     }

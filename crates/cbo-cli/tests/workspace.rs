@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 
 fn packages() -> Vec<Value> {
     let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
         .current_dir(root())
         .output()
         .expect("cargo metadata runs");
