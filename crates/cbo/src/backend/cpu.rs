@@ -2,8 +2,8 @@
 
 use super::Backend;
 use super::ahead::Ahead;
+use super::contribution::moments_over;
 use super::differences::Differences;
-use super::spread::moments_over;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
 use crate::answers::Answers;

@@ -1,22 +1,25 @@
 //! Who does the work: owns the columns of the particles, moves them, evaluates them and sums them up, block by block.
 
 mod ahead;
+mod contribution;
 mod cpu;
 mod differences;
 mod isotropic;
 mod kernels;
+mod particles;
 mod spread;
 mod threads;
 mod tiles;
 
 pub(crate) use ahead::Ahead;
+pub use contribution::rehearse;
 pub(crate) use cpu::Cpu;
 pub use cpu::block_rows;
 pub(crate) use differences::Differences;
 pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;
+pub use particles::Particles;
 pub(crate) use spread::Spread;
-pub use spread::{Particles, rehearse};
 pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 

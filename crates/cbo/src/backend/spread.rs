@@ -1,82 +1,19 @@
 //! The particles of a run spread over ranks: each has a range of the blocks, and what a step exchanges are sums.
 
+use super::contribution::{Contribution, moments_over};
 use super::{Backend, Cpu, block_rows, first_failure};
 use crate::answers::Answers;
-use crate::auto::Auto;
-use crate::config::{ConfigError, Plan};
+use crate::config::Plan;
 use crate::consensus::Partial;
-use crate::device::Device;
-use crate::ensemble::{Ensemble, Extent, MomentSums};
-use crate::method::{Method, Move};
+use crate::ensemble::{Ensemble, Extent};
+use crate::method::Move;
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
-use crate::population::Population;
-use crate::ranks::{
-    Communicator, Node, Request, Team, Travelling, append_path, join_path, merge_range, merge_subtrees, subtrees,
-};
+use crate::ranks::{Node, Request, Team, Travelling, merge_range, subtrees};
 use crate::report::{SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// The particles of a run, spread over the ranks of a communicator: to be used by all of them, each with the same settings, through
-/// [`solve_on`](crate::ranks::solve_on) and [`resume_on`](crate::ranks::resume_on).
-///
-/// The first rank alone tells its observer, decides when the run ends, and saves. The report is the same on all ranks but for the
-/// particles: each has its own, unless the first is to have the [whole](Self::whole) swarm.
-#[derive(Debug)]
-pub struct Particles {
-    communicator: Arc<dyn Communicator>,
-    whole: bool,
-}
-
-impl Particles {
-    /// The ranks of this communicator.
-    pub fn new(communicator: Arc<dyn Communicator>) -> Self {
-        Self { communicator, whole: false }
-    }
-
-    /// Lets the first rank have all particles at the end.
-    pub fn whole(self, whole: bool) -> Self {
-        Self { whole, ..self }
-    }
-
-    /// Refuses what needs more than sums of blocks; `constrained` if points have constraints.
-    pub fn check(plan: &Plan, constrained: bool) -> Result<(), ConfigError> {
-        let method = plan.config().method;
-        let why = match method {
-            Method::Auto(_) => NOT_AUTO,
-            Method::Polarised(_) => "has a consensus point for each particle, which all others make",
-            Method::Sampling(_) => "takes the covariance of the swarm as a whole",
-            _ if method.weighs_ranks() => "weighs particles by their order in the whole swarm",
-            _ if constrained => "learns what constraints cost from the whole swarm",
-            _ => return Ok(()),
-        };
-        Err(refused(method, why))
-    }
-}
-
-const NOT_AUTO: &str = "decides from single points, not from sums of a swarm";
-
-fn refused(method: Method, why: &str) -> ConfigError {
-    let remedy = format!("{why}, so that its particles cannot be spread over ranks");
-    ConfigError { field: "method", value: method.to_string(), remedy }
-}
-
-impl<T: Scalar> Device<T> for Particles {
-    fn without_auto(&self) -> ConfigError {
-        refused(Method::Auto(Auto::default()), NOT_AUTO)
-    }
-
-    fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError> {
-        Self::check(plan, objective.constraints() > 0)?;
-        if objective.grouping() != Grouping::Blocks {
-            let (value, remedy) = (plan.config().method.to_string(), "the objective wants to be asked in its own way");
-            return Err(ConfigError { field: "method", value, remedy: remedy.into() }.into());
-        }
-        T::over_ranks(plan, self.communicator.clone(), self.whole)
-    }
-}
 
 /// What the first rank has asked the others for since the last step.
 #[derive(Debug)]
@@ -107,93 +44,6 @@ pub(crate) struct Spread<T> {
     limit: Mutex<Option<f64>>,
     is_wide: bool,
     seen: Seen<T>,
-}
-
-/// What a rank contributes to a step.
-struct Contribution<T> {
-    path: Vec<(Node, Partial)>,
-    least: f64,
-    best: Vec<T>,
-    has_failed: bool,
-    is_wide: bool,
-}
-
-impl<T: Scalar> Contribution<T> {
-    fn write(&self) -> Vec<u8> {
-        let mut to = Writer::plain();
-        to.flag(self.has_failed);
-        to.flag(self.is_wide);
-        to.numbers(&[self.least]);
-        to.numbers(&self.best);
-        append_path(&self.path, &mut to);
-        to.into_bytes()
-    }
-
-    /// What all ranks contribute together, as bytes: to the first along a tree of them, and from there to all.
-    fn exchanged(self, team: &Team, alpha: f64, dim: usize) -> Vec<u8> {
-        let mut all = self;
-        team.reduce(&mut all, Self::write, |all, bytes| {
-            // The others run the same program.
-            all.has_failed |= all.join(alpha, dim, bytes).is_err();
-        });
-        let mut to = Writer::plain();
-        to.flag(all.has_failed);
-        to.flag(all.is_wide);
-        to.numbers(&all.best);
-        merge_subtrees(alpha, all.path).unwrap_or_else(|| Partial::empty(dim)).write(&mut to);
-        let mut bytes = to.into_bytes();
-        team.broadcast(&mut bytes);
-        bytes
-    }
-
-    /// Takes in what another rank contributes, whose blocks lie to the right.
-    fn join(&mut self, alpha: f64, dim: usize, bytes: &[u8]) -> Result<(), StateError> {
-        let mut from = Reader::plain(bytes);
-        self.has_failed |= from.flag()?;
-        self.is_wide |= from.flag()?;
-        let (mut least, mut best) = ([0.0], vec![T::default(); dim]);
-        from.numbers(&mut least)?;
-        from.numbers(&mut best)?;
-        if least[0] < self.least {
-            (self.least, self.best) = (least[0], best);
-        }
-        join_path(alpha, dim, &mut self.path, &mut from);
-        Ok(())
-    }
-}
-
-/// The exchange of a step in `dim` dimensions, to measure what it takes: each rank contributes so many subtrees, and nothing is in them. All
-/// ranks must call it. Returns the bytes that a rank sends, and those that it gets.
-pub fn rehearse(communicator: &Arc<dyn Communicator>, dim: usize, subtrees: usize) -> (usize, usize) {
-    let first = subtrees * communicator.rank();
-    // Nodes that do not merge with each other, as at the end of a tree.
-    let node = |i: usize| (Node { first: 2 * (first + i) + 1, width: 1 }, Partial::empty(dim));
-    let path = (0..subtrees).map(node).collect();
-    let mine = Contribution { path, least: f64::INFINITY, best: vec![0.0; dim], has_failed: false, is_wide: false };
-    let sent = mine.write().len();
-    (sent, mine.exchanged(&Team::new(communicator.clone()), 1.0, dim).len())
-}
-
-/// Mean and variance of each coordinate over all ranks, on the first of them; all take part.
-pub(crate) fn moments_over<T: Scalar>(team: &Team, population: &Population<T>) -> (Vec<f64>, Vec<f64>) {
-    let dim = population.ensemble.dim();
-    let mut bytes = vec![0; 8 * dim];
-    let mut to = Writer::plain();
-    to.numbers(&population.ensemble.origin());
-    if team.is_first() {
-        bytes = to.into_bytes();
-    }
-    team.broadcast(&mut bytes);
-    let mut origin = vec![0.0; dim];
-    let _ = Reader::plain(&bytes).numbers(&mut origin);
-    let first = population.part.particles.start / block_rows(dim);
-    let merged = team.merge(0.0, dim, population.ensemble.block_moments(first, &origin));
-    let mut to = Writer::plain();
-    merged.unwrap_or_else(|| MomentSums::nothing(dim)).write(&mut to);
-    let mut bytes = to.into_bytes();
-    team.broadcast(&mut bytes);
-    let sums = MomentSums::read(dim, &mut Reader::plain(&bytes)).unwrap_or_else(|_| MomentSums::nothing(dim));
-    sums.moments(population.part.all, &origin)
 }
 
 impl<T: Scalar> Spread<T> {
