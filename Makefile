@@ -79,7 +79,7 @@ build:
 MPI_PACKAGES := libopenmpi-dev openmpi-bin libclang1-14 libclang-common-14-dev
 mpi-tools:
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null && ls /usr/lib/llvm-*/lib/libclang* >/dev/null 2>&1 || \
-	  apt-get install --yes --quiet $(MPI_PACKAGES) || \
+	  apt-get install --yes --quiet $(MPI_PACKAGES) || { apt-get update && apt-get install --yes --quiet $(MPI_PACKAGES); } || \
 	  { echo "MPI is missing: install an MPI library with its headers and libclang ($(MPI_PACKAGES) on Debian 12)"; exit 1; }
 
 # The command with MPI, beside the plain one: both share all libraries, so that little is compiled for it.

@@ -1,16 +1,4 @@
-//! The ranks of an MPI program as a [`Communicator`] of `cbo`: one run on many machines.
-//!
-//! ```no_run
-//! use cbo::ranks::{Particles, solve_on};
-//! use cbo::{CboConfig, from_fn};
-//!
-//! let mpi = cbo_mpi::Mpi::start()?;
-//! let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
-//! let config = CboConfig { particles: 1_000_000, ..CboConfig::default() };
-//! let run = solve_on(&Particles::new(mpi.communicator()), &config, &sphere, &mut ())?;
-//! println!("{}", run.best().value); // the same on all ranks
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The ranks of an MPI program as a communicator of `cbo`: one run on many machines. Without the feature `openmpi` this crate is empty.
 #![cfg(feature = "openmpi")]
 
 use cbo::ranks::Communicator;
@@ -41,6 +29,18 @@ impl std::fmt::Display for MpiError {
 impl std::error::Error for MpiError {}
 
 /// MPI, from its start until this is dropped: then ranks wait for each other.
+///
+/// ```no_run
+/// use cbo::ranks::{Particles, solve_on};
+/// use cbo::{CboConfig, from_fn};
+///
+/// let mpi = cbo_mpi::Mpi::start()?;
+/// let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
+/// let config = CboConfig { particles: 1_000_000, ..CboConfig::default() };
+/// let run = solve_on(&Particles::new(mpi.communicator()), &config, &sphere, &mut ())?;
+/// println!("{}", run.best().value); // the same on all ranks
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Mpi {
     _universe: Universe,
 }
@@ -131,7 +131,7 @@ impl Communicator for World {
             sending.wait();
             arrived.1
         });
-        // What is longer goes in turns: the first halves of all pairs have met.
+        // What is longer follows, piece by piece.
         let mut received = received;
         let mut last = received.len();
         for piece in sent {
