@@ -141,11 +141,13 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let session = match ranks::join() {
         Ok(session) => session,
         Err(error) => {
-            error.print();
+            if ranks::is_first() {
+                error.print();
+            }
             return error.code();
         }
     };
-    if !ranks::is_first() {
+    if ranks::several().is_some() && !ranks::is_first() {
         return ranks::follow(&arguments);
     }
     let parsed = parse(&arguments).and_then(|parsed| check_instruction_set().map(|()| parsed));

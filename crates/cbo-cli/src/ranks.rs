@@ -91,9 +91,13 @@ pub fn several() -> Option<&'static Arc<dyn Communicator>> {
     WORLD.get()
 }
 
-/// Whether this is the first rank, or the only one: it alone speaks.
+/// Whether this is the first rank, or the only one: it alone speaks. Before ranks have joined, a launcher says so.
 pub fn is_first() -> bool {
-    several().is_none_or(|ranks| ranks.rank() == 0)
+    let launched_first = || {
+        let ranks = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+        ranks.iter().find_map(|name| std::env::var(name).ok()).is_none_or(|rank| rank == "0")
+    };
+    several().map_or_else(launched_first, |ranks| ranks.rank() == 0)
 }
 
 /// Which part of the particles of a run is on this machine.

@@ -1,7 +1,7 @@
 //! Runs under `mpirun`, by the program that `make mpi` builds and `make mpi-test` names in CBO_MPI. Without it they are left out.
 #![cfg(unix)]
 
-use crate::common::{cbo, path, result, stderr, stdout};
+use crate::common::{assert_usage, cbo, path, result, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn any_number_of_ranks_and_threads_prints_the_same_numbers() {
             line += choice.of(&["", " --alpha ess:0.1", " --alpha 30", " --alpha inf"]);
             line += choice.of(&["", " --diffusion isotropic", " --scheme drift-first"]);
             line += choice.of(&["", " --batch 600", " --batch 300 --update partial"]);
-            line += choice.of(&["", " --kick 0.5", " --reduction 0.5 --epoch-steps 3"]);
+            line += choice.of(&["", " --kick 0.5", " --reduction 0.5,0.4 --epoch-steps 3"]);
         }
         let alone = result(&cbo(&words(&line)));
         for _ in 0..2 {
@@ -135,6 +135,17 @@ fn what_cannot_be_spread_is_refused_by_name_and_said_once() {
         assert!(said.contains(says) && said.matches("error: ").count() == 1, "{line}: {said}");
         assert_eq!(seen.status.code(), Some(2), "{line}");
     }
+}
+
+#[test]
+fn a_program_without_mpi_refuses_to_do_everything_twice() {
+    let one = |rank: &str| {
+        let mut command = crate::common::command(&["minimize", "sphere", "--dim", "2"]);
+        command.envs([("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", rank)]).output().expect("it starts")
+    };
+    let (first, second) = (one("0"), one("1"));
+    assert_usage(&first, &["2 ranks were started", "make mpi"]);
+    assert_eq!((second.status.code(), stderr(&second)), (Some(2), String::new()), "said once");
 }
 
 #[test]
