@@ -135,9 +135,10 @@ pub fn check(command: &Command) -> Result<(), CliError> {
     match command {
         _ if several().is_none() => Ok(()),
         Command::Minimize(_) | Command::Resume(_) | Command::Scaling(_) => Ok(()),
+        Command::Mnist(args) if args.trains() => Ok(()),
         _ => {
-            let remedy = "only `cbo minimize`, `cbo resume` of its runs and `cbo scaling` work on several ranks; start this command without mpirun";
-            Err(CliError::Usage(remedy.into()))
+            let can = "`cbo minimize`, `cbo resume` of its runs, `cbo mnist train` and `cbo scaling`";
+            Err(CliError::Usage(format!("only {can} work on several ranks; start this command without mpirun")))
         }
     }
 }
@@ -161,6 +162,17 @@ pub fn lead(assignment: &Assignment) -> Result<(), CliError> {
     let Some(ranks) = several() else { return Ok(()) };
     WAITING.store(false, Ordering::Relaxed);
     tell_all(&**ranks, assignment.to_bytes());
+    agree_on(ranks, Ok(Vec::new())).map_err(refused)
+}
+
+/// What the other ranks are told that are to help with the training of their command line.
+const TRAIN: &[u8] = b"train";
+
+/// Tells the other ranks to help with a training, and waits until they are ready.
+pub fn lead_training() -> Result<(), CliError> {
+    let Some(ranks) = several() else { return Ok(()) };
+    WAITING.store(false, Ordering::Relaxed);
+    tell_all(&**ranks, TRAIN.to_vec());
     agree_on(ranks, Ok(Vec::new())).map_err(refused)
 }
 

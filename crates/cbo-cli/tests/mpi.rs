@@ -138,6 +138,22 @@ fn what_cannot_be_spread_is_refused_by_name_and_said_once() {
 }
 
 #[test]
+fn a_training_is_the_same_on_any_number_of_ranks() {
+    let Some(program) = program() else { return };
+    let line = "mnist train --network shallow --particles 40 --iterations 5 --data built-in --quiet --json --seed 2";
+    let alone = cbo(&words(line));
+    let together = run(&program, 3, &words(line));
+    let numbers = |output: &Output| {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+        let mut found: Value = serde_json::from_str(&stdout(output)).expect("JSON");
+        let fields = found.as_object_mut().expect("an object");
+        fields.retain(|key, _| !key.contains("seconds") && key != "threads");
+        found
+    };
+    assert_eq!(numbers(&together), numbers(&alone));
+}
+
+#[test]
 fn a_program_without_mpi_refuses_to_do_everything_twice() {
     let one = |rank: &str| {
         let mut command = crate::common::command(&["minimize", "sphere", "--dim", "2"]);

@@ -1,10 +1,10 @@
 //! What all ranks but the first do: nothing that anybody sees.
 
-use super::{Assignment, Kind, MEASURE, facts, several, with_own_threads};
+use super::{Assignment, Kind, MEASURE, TRAIN, facts, several, with_own_threads};
 use crate::error::{CliError, told};
 use crate::minimize::target::Target;
 use crate::minimize::task::{Subject, Task};
-use crate::{interrupt, scaling};
+use crate::{Command, interrupt, scaling};
 use cbo::ranks::{Communicator, Particles, agree_on, farm, resume_on, solve_on, tell_all};
 use cbo::{Objective, Scalar, SolveError, StateError};
 use cbo_problems::{Formula, Problem};
@@ -26,6 +26,9 @@ pub fn follow(arguments: &[OsString]) -> u8 {
         let _ = scaling::measure::measure(Some(ranks), f64::from_le_bytes(seconds));
         return 0;
     }
+    if told == TRAIN {
+        return help_training(ranks, arguments);
+    }
     let Some(assignment) = Assignment::from_bytes(&told) else { return 0 };
     let ready = assignment.task().and_then(|task| Ready::new(ranks, &assignment, task));
     let said = ready.as_ref().map(|_| Vec::new()).map_err(words);
@@ -33,6 +36,23 @@ pub fn follow(arguments: &[OsString]) -> u8 {
         && let Ok(ready) = ready
     {
         ready.work(ranks, &assignment);
+    }
+    0
+}
+
+/// Evaluates networks for the first rank, whose command line this rank has too.
+fn help_training(ranks: &Arc<dyn Communicator>, arguments: &[OsString]) -> u8 {
+    let task = crate::parse(arguments).and_then(|(cli, _)| match cli.command {
+        Command::Mnist(args) => args.helper(),
+        _ => Err(CliError::Usage("this is no training".into())),
+    });
+    let training = task.as_ref().map_err(words).and_then(|task| task.training().map_err(|e| words(&e)));
+    let said = training.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+    if agree_on(ranks, said).is_ok()
+        && let Ok(training) = training
+    {
+        let threads = with_own_threads(training.plan()).config().threads;
+        farm::help(&**ranks, training.objective(), threads);
     }
     0
 }
