@@ -4,11 +4,11 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: test tools format lint docs unit sets examples licences package main-command build figures bench compare python models \
-  python-if-there kernels test-cuda fuzz soak book clean
+  python-if-there mpi mpi-tools mpi-test mpi-test-if-there kernels test-cuda fuzz soak book clean
 
 # What `unit` builds (programs, tests, examples, optimised and with the features of the whole workspace) is what later steps use;
 # `licences` is a part of it. `package` and `python` share libraries with what was built before.
-test: tools format lint docs unit sets examples package main-command python-if-there
+test: tools format lint docs unit mpi-test-if-there sets examples package main-command python-if-there
 
 # The toolchain's own parts; apart from these only a C compiler is needed.
 tools:
@@ -74,6 +74,32 @@ main-command:
 
 build:
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
+
+# One run on several ranks needs MPI, and libclang to read its headers.
+MPI_PACKAGES := libopenmpi-dev openmpi-bin libclang1-14 libclang-common-14-dev
+mpi-tools:
+	@command -v mpicc >/dev/null && command -v mpirun >/dev/null && ls /usr/lib/llvm-*/lib/libclang* >/dev/null 2>&1 || \
+	  apt-get install --yes --quiet $(MPI_PACKAGES) || { apt-get update && apt-get install --yes --quiet $(MPI_PACKAGES); } || \
+	  { echo "MPI is missing: install an MPI library with its headers and libclang ($(MPI_PACKAGES) on Debian 12)"; exit 1; }
+
+# The command with MPI, beside the plain one: both share all libraries, so that little is compiled for it.
+mpi: TARGET = $${CARGO_TARGET_DIR:-target}
+mpi: mpi-tools
+	$(CARGO) build --release --workspace --bin cbo --features cbo-cli/mpi --locked --quiet
+	@mkdir -p $(TARGET)/mpi/release && cp $(TARGET)/release/cbo $(TARGET)/mpi/release/cbo.new && \
+	  mv $(TARGET)/mpi/release/cbo.new $(TARGET)/mpi/release/cbo
+	$(CARGO) build --release --workspace --bin cbo --locked --quiet
+
+# The tests under mpirun.
+mpi-test: mpi
+	$(CARGO) clippy --release --package cbo-mpi --features openmpi --all-targets --locked -- -D warnings
+	CBO_MPI=$$(realpath $${CARGO_TARGET_DIR:-target}/mpi/release/cbo) \
+	  $(CARGO) test --release --quiet --workspace --locked --test all -- mpi:: --test-threads=1
+
+# MPI is optional: where it is not there and cannot be installed, its tests are left out, with a note.
+mpi-test-if-there:
+	@if $(MAKE) --no-print-directory mpi-tools >/dev/null 2>&1; then $(MAKE) --no-print-directory mpi-test; \
+	  else echo "skipped: make mpi-test (needs MPI; on Debian and Ubuntu: apt-get install $(MPI_PACKAGES))"; fi
 
 # Python is optional: where it has no virtual environments, its tests are skipped, with a note.
 python-if-there:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cbo._evaluate_futures import Executor, Futures
 from cbo._evaluate_processes import Processes
+from cbo._ranks import OnRanks
 from cbo._evaluate_values import (
     Answers,
     Batch,
@@ -254,7 +255,8 @@ class _Map:
         self._check = as_values if vectorized else as_value
 
     def width(self) -> int:
-        return cores()
+        # Ranks know how many they are; other maps do not say.
+        return self._map.width if isinstance(self._map, OnRanks) else cores()
 
     def run(self, batch: Batch) -> None:
         returned = self._map(self._fun, batch.tasks)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _constraints, _device, _lib, _progress, _space
+from . import _constraints, _device, _lib, _progress, _ranks, _space
 from ._evaluate import Evaluator, Failures
 from ._method import settle_batch
 from ._options import Options, checked
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._evaluate_futures import Executor
+    from ._ranks import Communicator
     from ._space import Seed
 
 _KEYWORDS = (
     "args",
     "bounds",
     "callback",
+    "comm",
     "constraints",
     "device",
     "equality_tolerance",
@@ -63,6 +66,7 @@ def minimize(
     progress: bool | Literal["force"] = False,
     device: str | None = None,
     like: Literal["torch", "jax", "cupy", "numpy"] | None = None,
+    comm: Communicator | None = None,
     **options: Unpack[Options],
 ) -> OptimizeResult:
     """Minimises a function, without derivatives and without settings.
@@ -132,6 +136,10 @@ def minimize(
         What a function is given on a GPU: a tensor of ``"torch"``, ``"jax"`` or ``"cupy"``, without a copy; if left
         out, an object that has ``__dlpack__``, which ``from_dlpack`` of these libraries takes. It returns a tensor of
         any library that has ``__dlpack__``, on the same GPU, or an array of NumPy, which is copied.
+    comm : communicator of mpi4py, optional
+        Evaluates `fun` on all ranks of it, such as ``MPI.COMM_WORLD``: each calls its own `fun` with some of the points of a
+        step, and all return the same result (or raise the same exception), which does not depend on their number. Settings
+        and callbacks are those of the first rank. The method auto hands out at least 8 points at once, or ``batch``.
     **options
         Settings of the engine: ``method, local, lambda_, sigma, alpha, dt, diffusion, scheme, truncation, surface, init,
         batch, update, kick, freeze, bound_handling, epoch_steps, reduction, steps, time, max_seconds, target, diameter,
@@ -186,7 +194,16 @@ def minimize(
     >>> result.nfev <= 20_000, result.stop
     (True, 'evaluations')
     """
-    return run(
+    place = workers
+    if comm is not None:
+        elsewhere = not (isinstance(workers, int) and workers == 1 and timeout is None and retries == 0)
+        _ranks.check(comm, fun, elsewhere, device)
+        if comm.Get_rank() > 0:
+            found: OptimizeResult = _ranks.follow(comm, fun, tuple(args) if isinstance(args, (tuple, list)) else (args,))
+            return found
+        place = _ranks.OnRanks(comm)
+    call = functools.partial(
+        run,
         fun,
         bounds,
         x0,
@@ -198,7 +215,7 @@ def minimize(
         max_evaluations=max_evaluations,
         seed=seed,
         vectorized=vectorized,
-        workers=workers,
+        workers=place,
         timeout=timeout,
         retries=retries,
         callback=callback,
@@ -206,7 +223,9 @@ def minimize(
         options=options,
         device=device,
         like=like,
-    )[0]
+    )
+    result: OptimizeResult = call()[0] if comm is None else _ranks.lead(comm, lambda: call()[0])
+    return result
 
 
 def run(

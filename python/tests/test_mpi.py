@@ -23,16 +23,25 @@ def mpirun() -> str:
     return found
 
 
-def test_evaluation_on_the_ranks_of_an_mpi_job() -> None:
+def lines(program: str, *options: str) -> list[str]:
+    """What a program beside this file prints on three ranks."""
     launcher = mpirun()
-    program = str(pathlib.Path(__file__).with_name("mpi_program.py"))
-    command = [launcher, "-n", "3", sys.executable, "-m", "mpi4py.futures", program]
+    place = str(pathlib.Path(__file__).with_name(program))
+    command = [launcher, "-n", "3", sys.executable, *options, place]
     version = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=True).stdout
     if "Open MPI" in version or "OpenRTE" in version:
         command[1:1] = ["--oversubscribe", "--allow-run-as-root"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
     assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()
+
+
+def test_one_run_on_all_ranks() -> None:
+    assert sorted(lines("mpi_ranks.py")) == ["rank 0: True", "rank 1: True", "rank 2: True"]
+
+
+def test_evaluation_on_the_ranks_of_an_mpi_job() -> None:
+    seen = json.loads(lines("mpi_program.py", "-m", "mpi4py.futures")[-1])
     assert seen["squares"] == [1.0, 0.0, 1.0, 4.0, 9.0, 16.0]
     assert seen["same"]
     assert seen["rows"] == [0.0, 1.0, 4.0, 9.0, 16.0, 25.0]

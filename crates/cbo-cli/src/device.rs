@@ -3,14 +3,18 @@
 use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
+use crate::ranks;
+use cbo::ranks::{Particles, resume_on, solve_on};
 use cbo::{Objective, Observer, Plan, Rows, RunReport, Scalar, SolveError, StateError};
 use cbo_cuda::Cuda;
-use cbo_lab::training::{Processor, Sample, Trainer, Training};
+use cbo_lab::training::{Processor, Ranks, Sample, Trainer, Training};
 use cbo_problems::mnist::Labelled;
 use cbo_problems::nn::CrossEntropy;
 use cbo_problems::nn::fast::Evaluator;
 use std::fmt;
 use std::str::FromStr;
+
+const NOT_ON_RANKS: &str = "a run on several ranks computes by their processors; use --device cpu, or one rank";
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub enum Ready {
     Processor,
     /// A GPU.
     Gpu(Cuda),
+    /// The processors of several ranks, each with some of the particles.
+    Ranks(Particles),
 }
 
 impl DeviceSpec {
@@ -59,6 +65,9 @@ impl DeviceSpec {
     pub fn open(self, task: &Task, origins: &Origins) -> Result<Ready, CliError> {
         let Self::Cuda(number) = self else { return Ok(Ready::Processor) };
         let refuse = |why: &str| Err(origins.blame("device", &format!("device = {self}: {why}")));
+        if ranks::several().is_some() {
+            return refuse(NOT_ON_RANKS);
+        }
         if let Subject::Command(_) = task.subject {
             return refuse("programs run on the processor; leave --device out");
         }
@@ -112,6 +121,7 @@ impl Ready {
         match self {
             Self::Processor => cbo::solve(plan, objective, observer),
             Self::Gpu(gpu) => gpu.solve(plan, objective, observer),
+            Self::Ranks(particles) => solve_on(particles, plan, objective, observer),
         }
     }
 
@@ -126,6 +136,7 @@ impl Ready {
         match self {
             Self::Processor => cbo::resume(plan, objective, observer, state),
             Self::Gpu(gpu) => gpu.resume(plan, objective, observer, state),
+            Self::Ranks(particles) => resume_on(particles, plan, objective, observer, state),
         }
     }
 }
@@ -133,7 +144,18 @@ impl Ready {
 impl DeviceSpec {
     /// Who computes a training, or why it cannot be there, before anything is written.
     pub fn trainer(self, training: &Training<'_>) -> Result<Box<dyn Trainer>, CliError> {
-        let Self::Cuda(number) = self else { return Ok(Box::new(Processor)) };
+        let Self::Cuda(number) = self else {
+            return Ok(match ranks::several() {
+                Some(ranks) => {
+                    let threads = ranks::with_own_threads(training.plan()).config().threads;
+                    Box::new(Ranks { communicator: ranks.clone(), threads })
+                }
+                None => Box::new(Processor),
+            });
+        };
+        if ranks::several().is_some() {
+            return Err(CliError::setting("device", self, NOT_ON_RANKS));
+        }
         let refuse = |error: SolveError| match error {
             SolveError::Config(error) => CliError::Usage(error.to_string()),
             error => CliError::failed(&error),

@@ -25,9 +25,11 @@ pub mod paper;
 pub mod plot;
 pub mod points;
 pub mod progress;
+pub mod ranks;
 pub mod result;
 pub mod resume;
 pub mod runs;
+pub mod scaling;
 pub mod settings;
 pub mod setup;
 pub mod sheet;
@@ -94,6 +96,8 @@ pub enum Command {
     List(list::ListArgs),
     /// Measure the speed of a step on this machine, beside its floors
     Bench(bench::BenchArgs),
+    /// Measure a step and its exchange between ranks, and what 1000 of them would take
+    Scaling(scaling::ScalingArgs),
     /// Draw the figures of the paper, with measured and expected numbers
     Paper(paper::PaperArgs),
     /// Repeat experiments of the method's authors: success over settings, compressed sensing, paths
@@ -134,8 +138,23 @@ pub fn parse_by(command: &mut clap::Command, arguments: &[OsString]) -> Result<(
 
 /// Runs the command line; returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let outcome = parse(&arguments).and_then(|(cli, origins)| {
-        check_instruction_set()?;
+    let session = match ranks::join() {
+        Ok(session) => session,
+        Err(error) => {
+            if ranks::is_first() {
+                error.print();
+            }
+            return error.code();
+        }
+    };
+    if ranks::several().is_some() && !ranks::is_first() {
+        return ranks::follow(&arguments);
+    }
+    let parsed = parse(&arguments).and_then(|parsed| check_instruction_set().map(|()| parsed));
+    let agreed = ranks::agree(&arguments, parsed.as_ref().err());
+    let outcome = parsed.and_then(|(cli, origins)| {
+        agreed?;
+        ranks::check(&cli.command)?;
         match cli.command {
             Command::Minimize(args) => minimize::run(&args, &origins),
             Command::Resume(args) => resume::run(&args),
@@ -144,6 +163,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Compare(args) => compare::run(&args, &origins),
             Command::List(args) => list::run(&args),
             Command::Bench(args) => bench::run(&args),
+            Command::Scaling(args) => scaling::run(&args),
             Command::Paper(args) => paper::run(&args),
             Command::Experiment(args) => experiment::run(&args),
             Command::Theory(args) => theory::run(&args),
@@ -154,13 +174,17 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         }
     });
     interrupt::give_way();
-    match outcome {
-        Ok(()) => 0,
-        Err(error) => {
+    let code = outcome.map_or_else(
+        |error| {
             error.print();
             error.code()
-        }
-    }
+        },
+        |()| 0,
+    );
+    ranks::dismiss();
+    // Waits for the others: what this rank says is said before any of them ends.
+    drop(session);
+    code
 }
 
 /// Refuses a `CBO_SIMD` that this machine does not have, before anything is done.

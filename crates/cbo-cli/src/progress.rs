@@ -44,10 +44,7 @@ impl Progress {
         self.bar.set_position((done * FULL as f64) as u64);
         let (what, width) = match self.auto {
             true => ("round", format!("step size {}", brief(step.sigma()))),
-            false => (
-                "step",
-                format!("spread {}, ess {}", brief(step.ensemble().spread()), brief(step.effective_sample_size())),
-            ),
+            false => ("step", format!("spread {}, ess {}", brief(step.spread()), brief(step.effective_sample_size()))),
         };
         self.bar.set_message(format!(
             "{what} {}, best {}{}, {}/s{}, {width}",

@@ -176,8 +176,7 @@ impl Summary {
             message: if stopped { "Ctrl-C, or a signal, ended the run.".into() } else { report.message().into() },
             alpha: Number(report.alpha()),
             sigma: Number(report.sigma()),
-            particles: (!auto)
-                .then(|| if report.ensemble().is_empty() { config.particles } else { report.ensemble().len() }),
+            particles: (!auto).then(|| if report.particles() == 0 { config.particles } else { report.particles() }),
             minimisers: matches!(config.method, Method::Polarised(_))
                 .then(|| report.minimisers().iter().map(MinimiserResult::from).collect()),
             sample: None,

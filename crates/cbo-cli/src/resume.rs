@@ -3,7 +3,8 @@
 use crate::device::DeviceSpec;
 use crate::error::{CliError, told};
 use crate::values::{self, Budget, Switch};
-use crate::{minimize, mnist};
+use crate::{minimize, mnist, ranks};
+use cbo::ranks::farm::Schedule;
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::folder::{Folder, FolderError};
 use clap::Args;
@@ -55,6 +56,9 @@ pub struct ResumeArgs {
     /// Threads from now on; 0 for one per core [default: as before]
     #[arg(long, value_name = "COUNT", value_parser = values::size, help_heading = "Computation")]
     pub threads: Option<usize>,
+    /// How a run on several ranks is spread from now on: `static` or `dynamic`, as in `cbo minimize`
+    #[arg(long, value_name = "SCHEDULE", help_heading = "Computation")]
+    pub schedule: Option<Schedule>,
     /// Where to compute from now on: `cpu` or `cuda[:N]` [default: as before]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,
@@ -97,6 +101,14 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
         Err(FolderError::NoCheckpoint { why, .. }) if why.is_empty() || args.force => None,
         Err(error) => return Err(refused(error)),
     };
+    if ranks::several().is_some()
+        && (mnist::train::is_training(&folder) || from.as_ref().is_some_and(|from| from.summary.kind == "mnist"))
+    {
+        return Err(CliError::Usage(format!(
+            "{} is a training, which runs on one rank; resume it without mpirun",
+            args.folder.display()
+        )));
+    }
     match from {
         Some(from) if from.summary.kind == "mnist" && from.state.is_empty() => {
             mnist::train::begin_again(args, folder, Some(from))

@@ -5,6 +5,7 @@ use crate::error::{CliError, told};
 use crate::minimize::eprintln_quietly;
 use crate::options::{ProblemOptions, RunOptions};
 use crate::points::{self, PointsError};
+use crate::ranks;
 use crate::stability;
 use crate::values::{BoundsSpec, FreezeSpec, InitSpec, Precision, RotateSpec, ShiftSpec};
 use crate::waits;
@@ -329,7 +330,9 @@ fn check_memory(particles: Option<usize>, dim: usize, rotated: bool, precision: 
     let (count, dim) = (particles.unwrap_or(POINTS_OF_AUTO), dim as u128);
     // Saturating: 2^63 particles in 2^63 dimensions are too many even for the count.
     let product = |numbers: &[u128]| numbers.iter().fold(1u128, |p, n| p.saturating_mul(*n));
-    let positions = product(&[count as u128, dim, precision.bytes()]);
+    // Of a run on several ranks, a machine has its part.
+    let count = (count as f64 * ranks::part_here()).ceil() as u128;
+    let positions = product(&[count, dim, precision.bytes()]);
     let matrix = if rotated { product(&[3 * 8, dim, dim]) } else { 0 };
     // Vectors as long as a point are few, but a point may be long.
     let vectors = product(&[16 * 8, dim]);

@@ -240,6 +240,7 @@ fn every_key_of_the_json_objects_is_documented() {
             "mnist fetch --mirror file://ROOT/crates/cbo-problems/data --checksums \
              ROOT/crates/cbo-cli/tests/common/subset.sha256 --to FOLDER/mnist --json",
         ),
+        ("scaling", "scaling --seconds 0.01 --json"),
         ("bench", "bench --particles 10 --dim 2 --seconds 0.001 --threads 1 --json"),
     ];
     let folder = tempfile::tempdir().expect("a folder");

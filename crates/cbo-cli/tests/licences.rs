@@ -65,7 +65,7 @@ fn expressions_are_understood() {
 #[test]
 fn every_dependency_has_an_acceptable_licence() {
     let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo metadata runs");

@@ -25,6 +25,7 @@ mod mnist_fetch;
 mod mnist_hopping;
 mod mnist_resume;
 #[cfg(unix)]
+mod mpi;
 mod outputs;
 mod paper;
 mod pictures;

@@ -33,7 +33,7 @@ use findings::{Findings, Rhythm};
 use judge::{Bench, Judge};
 pub use settings::{Preset, Settings};
 use std::ops::ControlFlow;
-pub use trainer::{Processor, Sample, Trainer};
+pub use trainer::{Processor, Ranks, Sample, Trainer};
 
 /// Training images on which particles are compared, unless there are fewer.
 pub const SAMPLE: usize = 10_000;

@@ -2,11 +2,14 @@
 //! workers, and every answer goes to the store.
 
 use crate::external::{Attempt, ExternalError, Job, Limits, Outcome, Settings, Workers};
+use crate::ranks::Everywhere;
 use crate::store::{Known, Store, StoreError};
+use cbo::ranks::Communicator;
+use cbo::ranks::farm::Schedule;
 use cbo::{Answers, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where the evaluation of a step is.
@@ -57,7 +60,7 @@ pub type Listener = Box<dyn Fn(Progress) + Send + Sync>;
 pub struct Evaluations {
     dim: usize,
     retries: u32,
-    workers: Mutex<Workers>,
+    workers: Mutex<Labour>,
     store: Option<Store>,
     listener: Option<Listener>,
     ending: Option<fn() -> bool>,
@@ -65,6 +68,27 @@ pub struct Evaluations {
     waited: Mutex<Option<Instant>>,
     retry_failed: bool,
     last_failure: Mutex<Option<Attempt>>,
+}
+
+/// Who evaluates points.
+enum Labour {
+    Here(Workers),
+    Everywhere(Everywhere),
+}
+
+impl Labour {
+    fn evaluate_until(
+        &mut self,
+        jobs: &[Job],
+        limits: Limits,
+        is_over: &dyn Fn() -> bool,
+        finished: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
+    ) -> Result<(), ExternalError> {
+        match self {
+            Self::Here(workers) => workers.evaluate_until(jobs, limits, is_over, finished),
+            Self::Everywhere(ranks) => ranks.evaluate_until(jobs, limits, is_over, finished),
+        }
+    }
 }
 
 /// A lock whose holder cannot have left a mess: all of its state is replaced at once.
@@ -75,19 +99,33 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Evaluations {
     /// Starts the workers for points of `dim` coordinates; `store` keeps what they find.
     pub fn start(dim: usize, settings: &Settings, store: Option<Store>) -> Result<Self, ExternalError> {
-        let workers = Mutex::new(Workers::start(settings)?);
-        let retries = settings.retries;
-        Ok(Self {
+        Ok(Self::with(dim, settings, store, Labour::Here(Workers::start(settings)?)))
+    }
+
+    /// The same on all ranks, of which this is the first; the others are its [`Helpers`](crate::ranks::Helpers).
+    pub fn start_on(
+        ranks: Arc<dyn Communicator>,
+        schedule: Schedule,
+        dim: usize,
+        settings: &Settings,
+        store: Option<Store>,
+    ) -> Result<Self, ExternalError> {
+        let everywhere = Everywhere::start(ranks, schedule, settings)?;
+        Ok(Self::with(dim, settings, store, Labour::Everywhere(everywhere)))
+    }
+
+    fn with(dim: usize, settings: &Settings, store: Option<Store>, labour: Labour) -> Self {
+        Self {
             dim,
-            retries,
-            workers,
+            retries: settings.retries,
+            workers: Mutex::new(labour),
             store,
             listener: None,
             ending: None,
             waited: Mutex::new(None),
             retry_failed: false,
             last_failure: Mutex::new(None),
-        })
+        }
     }
 
     /// Tells `listener` of every finished evaluation.

@@ -2,6 +2,7 @@
 //!
 //! - [`external`]: programs as objectives: three protocols, several workers at once, whose faults are all survived.
 //! - [`evaluations`]: such a program as the engine's objective.
+//! - [`ranks`]: such programs on several ranks.
 //! - [`store`]: every finished evaluation in a SQLite file, so that none is ever repeated.
 //! - [`checkpoint`]: the state of a run as a versioned, checksummed file, from which it resumes bit for bit.
 //! - [`folder`]: the run folder, with a lock, a log and its checkpoints.
@@ -16,6 +17,7 @@ pub mod external;
 pub mod files;
 pub mod folder;
 pub mod keeper;
+pub mod ranks;
 pub mod signals;
 pub mod store;
 pub mod timestamp;

@@ -272,7 +272,7 @@ impl<T: Scalar> AskTell<T> {
         let summary = self.run.summary(consensus, self.stopped.unwrap_or(StopReason::Observer));
         let ensemble = self.run.ensemble().clone();
         let minimisers = minimisers::found(self.run.plan(), &ensemble, &energies, self.run.evaluated());
-        RunReport { ensemble, energies, minimisers, ..summary }
+        RunReport { particles: ensemble.len(), ensemble, energies, minimisers, ..summary }
     }
 
     /// The state as bytes, from which [`load`](Self::load) continues bit for bit.

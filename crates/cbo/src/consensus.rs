@@ -4,7 +4,9 @@
 //! shifted by the least one *and* the sum is divided by the sum of the shifted weights, so that ties at any energy and any
 //! alpha, infinity included, give the plain average of the tied points.
 
+use crate::ranks::Travelling;
 use crate::simd::{self, Scalar};
+use crate::state::{Reader, StateError, Writer};
 pub(crate) use crate::weights::Moment;
 use crate::weights::{Least, SampleSize, Weights};
 
@@ -131,6 +133,27 @@ impl Partial {
     /// Effective sample size `(sum w)^2 / sum w^2`, between 1 and the number of particles.
     pub fn effective_sample_size(&self) -> f64 {
         self.mass * self.mass / self.mass_of_squares
+    }
+}
+
+impl Travelling for Partial {
+    fn write(&self, to: &mut Writer) {
+        for count in [self.particle as u64, self.round as u64, self.failed, self.infeasible] {
+            to.whole(count);
+        }
+        to.numbers(&[self.least, self.shift, self.mass, self.mass_of_squares]);
+        to.numbers(&self.moment);
+    }
+
+    fn read(dim: usize, from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let mut sums = Self::empty(dim);
+        (sums.particle, sums.round) = (from.count()?, from.count()?);
+        (sums.failed, sums.infeasible) = (from.whole()?, from.whole()?);
+        let mut numbers = [0.0; 4];
+        from.numbers(&mut numbers)?;
+        [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = numbers;
+        from.numbers(&mut sums.moment)?;
+        Ok(sums)
     }
 }
 

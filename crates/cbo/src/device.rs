@@ -24,6 +24,12 @@ pub trait Device<T>: Sync {
     /// The particles of a run at time 0, to be moved and evaluated there; or why that cannot be.
     fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError>;
 
+    /// Why the tuning-free solver, which asks for a few points at a time, is not there.
+    fn without_auto(&self) -> crate::ConfigError {
+        let remedy = "runs on the processor alone; use method cbo on a device".into();
+        crate::ConfigError { field: "method", value: "auto".into(), remedy }
+    }
+
     /// The same for a caller who evaluates, by ask and tell; none can unless said otherwise.
     fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
         let (value, remedy) = (plan.config().method.to_string(), "ask and tell is not on this device".into());

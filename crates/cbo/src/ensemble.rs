@@ -1,9 +1,12 @@
 //! The swarm: N x d positions in one flat row-major buffer, and what can be measured of them.
 
+use crate::backend::block_rows;
 use crate::buffer::Buffer;
 use crate::noise::{Noise, Stream};
 use crate::objective::Rows;
+use crate::ranks::{Node, Sums, Travelling, join, merge_subtrees};
 use crate::simd::{Kernel, Scalar, Vector};
+use crate::state::{Reader, StateError, Writer};
 use rayon::prelude::*;
 
 /// Coordinates whose squares are summed together, in eight lanes.
@@ -93,23 +96,34 @@ impl<T: Scalar> Ensemble<T> {
 
     /// ||var(V)||_2 over the coordinates.
     pub(crate) fn variance_norm(&self) -> f64 {
-        self.variances().iter().map(|v| v * v).sum::<f64>().sqrt()
+        norm(&self.variances())
     }
 
     /// Mean and variance of each coordinate, in one pass: sums relative to the first particle, which lies in the swarm, so
     /// that little cancels.
     fn moments(&self) -> (Vec<f64>, Vec<f64>) {
-        let count = self.len() as f64;
-        let (mut means, mut variances) = (vec![0.0; self.dim], vec![0.0; self.dim]);
-        let origin: Vec<f64> = self.positions.iter().take(self.dim).map(|x| x.to_f64()).collect();
-        T::moments(&self.positions, &origin, &mut means, &mut variances);
-        for ((mean, variance), o) in means.iter_mut().zip(&mut variances).zip(&origin) {
-            let offset = *mean / count;
-            let difference = *variance / count - offset * offset;
-            // Rounding may make it negative; what is not a number stays so.
-            (*mean, *variance) = (o + offset, if difference < 0.0 { 0.0 } else { difference });
+        let origin = self.origin();
+        let sums = merge_subtrees(0.0, self.block_moments(0, &origin));
+        sums.unwrap_or_else(|| MomentSums::nothing(self.dim)).moments(self.len(), &origin)
+    }
+
+    /// The first particle.
+    pub(crate) fn origin(&self) -> Vec<f64> {
+        self.positions.iter().take(self.dim).map(|x| x.to_f64()).collect()
+    }
+
+    /// The sums for mean and variance, relative to `origin`, of particles whose first block has this number: merged as far as the tree of
+    /// the blocks allows without the others.
+    pub(crate) fn block_moments(&self, first: usize, origin: &[f64]) -> Vec<(Node, MomentSums)> {
+        let (mut path, mut spare) = (Vec::new(), None);
+        for (block, rows) in self.positions.chunks(block_rows(self.dim) * self.dim).enumerate() {
+            let mut sums: MomentSums = spare.take().unwrap_or_else(|| MomentSums::nothing(self.dim));
+            sums.0.fill(0.0);
+            sums.1.fill(0.0);
+            T::moments(rows, origin, &mut sums.0, &mut sums.1);
+            spare = join(0.0, &mut path, Node { first: first + block, width: 1 }, sums);
         }
-        (means, variances)
+        path
     }
 
     /// Half the mean squared distance to `point`: the functional V of the theory when `point` is the minimiser.
@@ -126,16 +140,16 @@ impl<T: Scalar> Ensemble<T> {
 
     /// The largest extent over the coordinates: the diameter in the maximum norm.
     pub fn diameter(&self) -> f64 {
+        self.extent().map_or(0.0, |extent| extent.diameter())
+    }
+
+    /// The least and the greatest number of each coordinate; `None` if there are no particles.
+    pub(crate) fn extent(&self) -> Option<Extent<T>> {
         let mut rows = self.rows().iter();
-        let Some(first) = rows.next() else { return 0.0 };
-        let (mut low, mut high) = (first.to_vec(), first.to_vec());
-        for row in rows {
-            for ((l, h), x) in low.iter_mut().zip(&mut high).zip(row) {
-                *l = if *x < *l { *x } else { *l };
-                *h = if *x > *h { *x } else { *h };
-            }
-        }
-        low.iter().zip(&high).map(|(l, h)| h.to_f64() - l.to_f64()).fold(0.0, f64::max)
+        let first = rows.next()?;
+        let mut extent = Extent { low: first.to_vec(), high: first.to_vec() };
+        rows.for_each(|row| extent.include(row, row));
+        Some(extent)
     }
 
     /// Whether the [`diameter`](Self::diameter) is below `limit`; finds out at the first rows if the swarm is wide.
@@ -146,13 +160,11 @@ impl<T: Scalar> Ensemble<T> {
         !self.rows().iter().any(|row| row.iter().zip(first).any(far)) && self.diameter() < limit
     }
 
-    /// Keeps `survivors` particles drawn at random, in their old order; `keep` is told of each.
-    pub(crate) fn reduce(&mut self, survivors: usize, seed: u64, step: u64, mut keep: impl FnMut(usize)) {
+    /// Keeps these particles, in their order.
+    pub(crate) fn keep(&mut self, kept: &[usize]) {
         let dim = self.dim;
-        let kept = self::survivors(self.len(), survivors, seed, step);
         for (to, &from) in kept.iter().enumerate() {
             self.positions.copy_within(from * dim..(from + 1) * dim, to * dim);
-            keep(from);
         }
         self.truncate(kept.len());
     }
@@ -160,6 +172,78 @@ impl<T: Scalar> Ensemble<T> {
     /// Keeps the first `particles` particles.
     pub(crate) fn truncate(&mut self, particles: usize) {
         self.positions.truncate(particles * self.dim);
+    }
+}
+
+/// ||v||_2.
+pub(crate) fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// The least and the greatest number of each coordinate.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent<T> {
+    pub low: Vec<T>,
+    pub high: Vec<T>,
+}
+
+impl<T: Scalar> Extent<T> {
+    /// Includes what extends from `low` to `high`.
+    pub fn include(&mut self, low: &[T], high: &[T]) {
+        for (l, x) in self.low.iter_mut().zip(low) {
+            *l = if *x < *l { *x } else { *l };
+        }
+        for (h, x) in self.high.iter_mut().zip(high) {
+            *h = if *x > *h { *x } else { *h };
+        }
+    }
+
+    /// The largest of the extents.
+    pub fn diameter(&self) -> f64 {
+        self.low.iter().zip(&self.high).map(|(l, h)| h.to_f64() - l.to_f64()).fold(0.0, f64::max)
+    }
+}
+
+/// Sums of offsets from an origin in each coordinate, and of their squares.
+#[derive(Clone, Debug)]
+pub(crate) struct MomentSums(Vec<f64>, Vec<f64>);
+
+impl MomentSums {
+    pub fn nothing(dim: usize) -> Self {
+        Self(vec![0.0; dim], vec![0.0; dim])
+    }
+
+    /// Mean and variance of each coordinate of `count` particles.
+    pub fn moments(self, count: usize, origin: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let (count, Self(mut means, mut variances)) = (count as f64, self);
+        for ((mean, variance), o) in means.iter_mut().zip(&mut variances).zip(origin) {
+            let offset = *mean / count;
+            let difference = *variance / count - offset * offset;
+            // Rounding may make it negative; what is not a number stays so.
+            (*mean, *variance) = (o + offset, if difference < 0.0 { 0.0 } else { difference });
+        }
+        (means, variances)
+    }
+}
+
+impl Sums for MomentSums {
+    fn add(&mut self, _alpha: f64, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, other)| *sum += other);
+        self.1.iter_mut().zip(&other.1).for_each(|(sum, other)| *sum += other);
+    }
+}
+
+impl Travelling for MomentSums {
+    fn write(&self, to: &mut Writer) {
+        to.numbers(&self.0);
+        to.numbers(&self.1);
+    }
+
+    fn read(dim: usize, from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let mut sums = Self::nothing(dim);
+        from.numbers(&mut sums.0)?;
+        from.numbers(&mut sums.1)?;
+        Ok(sums)
     }
 }
 
@@ -227,7 +311,7 @@ mod tests {
         let mut counts = [0u32; 20];
         for epoch in 0..4000 {
             let mut swarm = swarm(&(0..20).map(f64::from).collect::<Vec<_>>(), 1);
-            swarm.reduce(5, 7, epoch, |_| ());
+            swarm.keep(&survivors(20, 5, 7, epoch));
             let rows = swarm.rows().as_slice();
             assert_eq!(rows.len(), 5);
             assert!(rows.windows(2).all(|w| w[0] < w[1]));

@@ -145,15 +145,19 @@ impl InitialLaw {
         }
     }
 
-    /// Fills `positions` with particles of `dim` coordinates each.
-    pub(crate) fn draw<T: Scalar>(&self, seed: u64, dim: usize, positions: &mut [T]) {
-        self.draw_again(seed, 0, dim, positions);
+    /// Fills `positions` with particles of `dim` coordinates each, of which this is the first.
+    pub(crate) fn draw<T: Scalar>(&self, seed: u64, first: usize, dim: usize, positions: &mut [T]) {
+        self.draw_at(seed, 0, first, dim, positions);
     }
 
     /// The same with other random numbers each time.
     pub(crate) fn draw_again<T: Scalar>(&self, seed: u64, time: u64, dim: usize, positions: &mut [T]) {
+        self.draw_at(seed, time, 0, dim, positions);
+    }
+
+    fn draw_at<T: Scalar>(&self, seed: u64, time: u64, first: usize, dim: usize, positions: &mut [T]) {
         let noise = Noise::new(seed, Stream::Initial, time);
-        let rows = positions.chunks_exact_mut(dim).enumerate();
+        let rows = (first..).zip(positions.chunks_exact_mut(dim));
         match self {
             Self::Normal { mean, variance } => {
                 let mut normals = vec![T::default(); scratch_len(1, dim)];
@@ -175,7 +179,7 @@ impl InitialLaw {
                 }
             }
             Self::Points(points) => {
-                for (x, &point) in positions.iter_mut().zip(points) {
+                for (x, &point) in positions.iter_mut().zip(&points[first * dim..]) {
                     *x = T::from_f64(point);
                 }
             }

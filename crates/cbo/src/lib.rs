@@ -48,7 +48,6 @@ mod observer;
 mod pairs;
 mod population;
 mod ranking;
-#[doc(hidden)]
 pub mod ranks;
 mod report;
 mod run;

@@ -181,7 +181,7 @@ impl<T: Scalar> Observer<T> for History {
             alpha: step.alpha(),
             sigma: step.sigma(),
             effective_sample_size: step.effective_sample_size(),
-            spread: if self.spread { step.ensemble().spread() } else { f64::NAN },
+            spread: if self.spread { step.spread() } else { f64::NAN },
             consensus: if self.points { step.consensus().to_vec() } else { Vec::new() },
         });
         ControlFlow::Continue(())

@@ -1,9 +1,15 @@
 //! What is known of each particle, column by column: position, energy, and what the method remembers.
 
+mod part;
+mod spread;
+
+pub(crate) use part::Part;
+
 use crate::batch::Batches;
 use crate::buffer::Buffer;
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, survivors};
 use crate::objective::Rows;
+use crate::ranks::Team;
 use crate::simd::Scalar;
 
 /// What a method keeps of each particle besides its position; empty where it keeps nothing.
@@ -26,17 +32,23 @@ pub(crate) struct Keeps {
     pub remembered: bool,
 }
 
-/// The particles of a run. In a step all of them are evaluated, or the batch whose columns are copied together in `gathered`.
+/// The particles of a run, or that part of them which is here. In a step all of them are evaluated, or the batch whose columns are copied
+/// together in `gathered`.
 #[derive(Debug)]
 pub(crate) struct Population<T> {
-    /// The positions of all particles.
+    /// The positions of all particles here.
     pub ensemble: Ensemble<T>,
-    /// What is remembered of all particles.
+    /// What is remembered of them.
     pub kept: Kept<T>,
-    /// The energies of the particles evaluated in this step.
+    /// The energies of the particles evaluated here in this step.
     pub energies: Vec<T>,
-    /// Which particles these are, if not all.
+    /// Which particles of the run are evaluated in this step, if not all.
     pub batches: Option<Batches>,
+    /// Which part of the run is here.
+    pub part: Part,
+    /// The ranks that have the other parts.
+    pub team: Option<Team>,
+    keeps: Keeps,
     gathered: Gathered<T>,
 }
 
@@ -79,12 +91,17 @@ impl<T: Scalar> Kept<T> {
 }
 
 impl<T: Scalar> Population<T> {
-    /// The particles at `positions`, not yet evaluated; `None` if there is no memory for the rest.
-    pub fn new(positions: Buffer<T>, dim: usize, batches: Option<(Batches, usize)>, keeps: Keeps) -> Option<Self> {
+    /// The particles at `positions`, which are this part of a run, not yet evaluated; `None` if there is no memory for the rest.
+    pub fn new(
+        positions: Buffer<T>,
+        dim: usize,
+        batches: Option<Batches>,
+        keeps: Keeps,
+        (part, team): (Part, Option<Team>),
+    ) -> Option<Self> {
         let ensemble = Ensemble::new(positions, dim);
-        let all = ensemble.len();
-        let gathered = batches.as_ref().map_or(0, |(_, size)| *size);
-        let mut kept = Kept::try_new(all, dim, keeps)?;
+        let gathered = if batches.is_some() { part.places.len() } else { 0 };
+        let mut kept = Kept::try_new(ensemble.len(), dim, keeps)?;
         if keeps.remembered {
             kept.points.copy_from_slice(ensemble.rows().as_slice());
         }
@@ -92,17 +109,20 @@ impl<T: Scalar> Population<T> {
         let together = if keeps.remembered { Keeps { rows: 1, ..keeps } } else { Keeps::default() };
         Some(Self {
             kept,
-            energies: vec![T::default(); if batches.is_some() { gathered } else { all }],
-            batches: batches.map(|(batches, _)| batches),
+            energies: vec![T::default(); part.places.len()],
+            batches,
             gathered: Gathered {
                 positions: Buffer::try_new(gathered * dim)?,
                 kept: Kept::try_new(gathered, dim, together)?,
             },
             ensemble,
+            part,
+            team,
+            keeps,
         })
     }
 
-    /// The particles evaluated in this step, if not all.
+    /// The particles of the run that are evaluated in this step, if not all.
     pub fn evaluated(&self) -> Option<&[u32]> {
         self.batches.as_ref().map(Batches::current)
     }
@@ -145,6 +165,9 @@ impl<T: Scalar> Population<T> {
 
     /// Copies the columns of the current batch together.
     pub fn gather(&mut self) {
+        if let Some(team) = self.team.clone() {
+            return self.gather_from(&team);
+        }
         let Some(batches) = &self.batches else { return };
         let dim = self.ensemble.dim();
         let (all, kept) = (self.ensemble.rows(), &mut self.gathered.kept);
@@ -160,7 +183,10 @@ impl<T: Scalar> Population<T> {
 
     /// Brings back what is remembered of the current batch.
     pub fn scatter(&mut self) {
-        let Some(batches) = self.batches.as_ref().filter(|_| !self.kept.values.is_empty()) else { return };
+        if let Some(team) = self.team.clone() {
+            return self.scatter_to(&team);
+        }
+        let Some(batches) = self.batches.as_ref().filter(|_| self.keeps.remembered) else { return };
         let dim = self.ensemble.dim();
         let from = &self.gathered.kept;
         for (i, &particle) in batches.current().iter().enumerate() {
@@ -170,34 +196,54 @@ impl<T: Scalar> Population<T> {
         }
     }
 
-    /// Keeps `survivors` particles drawn at random, in their old order.
-    pub fn reduce(&mut self, survivors: usize, seed: u64, step: u64) {
-        let dim = self.ensemble.dim();
-        let mut kept = 0;
-        let Self { ensemble, kept: remembered, .. } = self;
-        ensemble.reduce(survivors, seed, step, |particle| {
-            for rows in [&mut remembered.points, &mut remembered.more] {
-                if !rows.is_empty() {
-                    rows.copy_within(particle * dim..(particle + 1) * dim, kept * dim);
-                }
-            }
-            if !remembered.values.is_empty() {
-                remembered.values[kept] = remembered.values[particle];
-            }
-            kept += 1;
-        });
+    /// Keeps `count` particles of the run drawn at random, in their old order.
+    pub fn reduce(&mut self, count: usize, seed: u64, step: u64) {
+        let kept = survivors(self.part.all, count, seed, step);
+        let here = kept.partition_point(|i| *i < self.part.particles.start)
+            ..kept.partition_point(|i| *i < self.part.particles.end);
+        let own: Vec<usize> = kept[here.clone()].iter().map(|i| i - self.part.particles.start).collect();
+        self.keep(&own);
         if let Some(batches) = &mut self.batches {
-            batches.restart(seed, survivors);
+            batches.restart(seed, count);
         }
-        self.truncate(survivors);
+        match self.team.clone() {
+            Some(team) => self.spread_anew(&team, here, count),
+            None => self.take_part(Part::whole(count, self.part.batch)),
+        }
     }
 
-    /// Keeps the first `particles` particles.
-    pub fn truncate(&mut self, particles: usize) {
-        self.ensemble.truncate(particles);
-        self.kept.truncate(particles, self.ensemble.dim());
-        if self.batches.is_none() {
-            self.energies.truncate(particles);
+    /// Keeps these of the particles here, in their order.
+    fn keep(&mut self, own: &[usize]) {
+        let dim = self.ensemble.dim();
+        self.ensemble.keep(own);
+        let Kept { points, more, values } = &mut self.kept;
+        for (to, &from) in own.iter().enumerate() {
+            for rows in [&mut *points, &mut *more] {
+                if !rows.is_empty() {
+                    rows.copy_within(from * dim..(from + 1) * dim, to * dim);
+                }
+            }
+            if !values.is_empty() {
+                values[to] = values[from];
+            }
         }
+        self.kept.truncate(own.len(), dim);
+    }
+
+    /// Becomes this part, which has no more particles than there are.
+    fn take_part(&mut self, part: Part) {
+        self.ensemble.truncate(part.particles.len());
+        self.kept.truncate(part.particles.len(), self.ensemble.dim());
+        self.energies.resize(part.places.len(), T::default());
+        self.part = part;
+    }
+
+    /// Makes room for a run of `all` particles, which are no more than there were.
+    pub fn fit(&mut self, all: usize, rows: usize) {
+        let part = Part::of(self.team.as_ref(), all, self.part.batch, rows);
+        if part.particles.len() > self.ensemble.len() {
+            self.make_room(part.particles.len());
+        }
+        self.take_part(part);
     }
 }

@@ -81,6 +81,12 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.mean_of_squares()
     }
 
+    /// The root mean square distance of the particles from their mean. Where particles are on a device or on several ranks, this takes less
+    /// than to look at all [positions](Self::ensemble).
+    pub fn spread(&self) -> f64 {
+        self.run.spread()
+    }
+
     /// The energies of the particles evaluated in this step, as the objective gave them.
     pub fn energies(&self) -> &'a [T] {
         self.run.energies()
@@ -217,6 +223,7 @@ pub struct RunReport<T> {
     pub(crate) alpha: f64,
     pub(crate) sigma: f64,
     pub(crate) ensemble: Ensemble<T>,
+    pub(crate) particles: usize,
     pub(crate) energies: Vec<T>,
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
@@ -318,6 +325,11 @@ impl<T> RunReport<T> {
         self.sigma
     }
 
+    /// How many particles the swarm has at the end; 0 for [`auto`](crate::Method::Auto), which has none.
+    pub fn particles(&self) -> usize {
+        self.particles
+    }
+
     /// The swarm at the end.
     pub fn ensemble(&self) -> &Ensemble<T> {
         &self.ensemble
@@ -399,6 +411,12 @@ pub enum SolveError {
         /// How many were asked for.
         threads: usize,
         /// What the system said.
+        message: String,
+    },
+    /// Another rank could not begin.
+    #[error("another rank could not begin: {message}")]
+    Ranks {
+        /// What it said.
         message: String,
     },
     /// The positions do not fit into memory.

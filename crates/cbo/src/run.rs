@@ -18,10 +18,10 @@ use crate::constraint::{self, Constraints, violation};
 use crate::device::Place;
 use crate::ensemble::Ensemble;
 use crate::ledger::{Ledger, best_of};
-use crate::method::{Decision, Move};
+use crate::method::{Decision, Method, Move};
 use crate::minimisers;
 use crate::objective::{Grouping, Objective, Rows, StepContext};
-use crate::ranks::{Alone, Ranks};
+use crate::ranks::merge_range;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
@@ -97,7 +97,6 @@ impl Agreed {
 pub(crate) struct Run<T> {
     plan: Plan,
     backend: Box<dyn Backend<T>>,
-    ranks: Box<dyn Ranks>,
     ledger: Ledger<T>,
     agreed: Agreed,
     /// The constraints of the particles, if there are any.
@@ -153,14 +152,13 @@ impl<T: Scalar> Run<T> {
             Place::Told(device) => device.begin_told(plan)?,
         };
         let velocity = vec![0.0; if config.method.has_velocity() { plan.dim() } else { 0 }];
-        let shrunk = plan.is_open_ended().then(|| backend.ensemble().diameter() * DEFAULT_SHRINKAGE);
+        let shrunk = plan.is_open_ended().then(|| backend.diameter() * DEFAULT_SHRINKAGE);
         Ok(Self {
             ledger: Ledger::new(plan.dim(), config.diameter.or(shrunk)),
             agreed: Agreed { velocity, ..Agreed::nothing(plan.dim()) },
             constraints: None,
             plan: plan.clone(),
             backend,
-            ranks: Box::new(Alone),
             pending: None,
             made: None,
             round: 0,
@@ -285,10 +283,15 @@ impl<T: Scalar> Run<T> {
             Some((energy[0].to_f64(), violation(&constraints)))
         };
         let (report, told) = (self.summary(value, reason), self.midway.is_none());
-        let minimisers = minimisers::found(&self.plan, self.ensemble(), self.energies(), self.evaluated());
+        // Others have none, and their particles may be elsewhere.
+        let minimisers = match self.plan.config().method {
+            Method::Polarised(_) => minimisers::found(&self.plan, self.ensemble(), self.energies(), self.evaluated()),
+            _ => Vec::new(),
+        };
         let known = (!told || self.constraints.is_some()).then(|| self.energies().to_vec());
+        let particles = self.backend.particles();
         let (ensemble, energies) = self.backend.into_parts();
-        Ok(RunReport { ensemble, energies: known.unwrap_or(energies), minimisers, ..report })
+        Ok(RunReport { ensemble, particles, energies: known.unwrap_or(energies), minimisers, ..report })
     }
 
     /// The consensus point in the precision of the run; in a first step that is left half evaluated the best point so far.
@@ -327,10 +330,8 @@ impl<T: Scalar> Run<T> {
     }
 
     fn strict_error(&self) -> SolveError {
-        let failed = |e: &T| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY;
-        let rounds = (0..self.plan.config().method.rounds(self.ledger.step)).map(|round| self.backend.energies(round));
-        let first = |energies: &[T]| energies.iter().position(failed).map(|row| (row, energies[row].to_f64()));
-        let (row, energy) = rounds.filter_map(first).next().unwrap_or((0, f64::NAN));
+        let rounds = self.plan.config().method.rounds(self.ledger.step);
+        let (row, energy) = self.backend.first_failure(rounds).unwrap_or((0, f64::NAN));
         let particle = self.backend.evaluated().map_or(row, |particles| particles[row] as usize);
         SolveError::Strict { step: self.ledger.step, particle, energy }
     }
@@ -367,6 +368,14 @@ impl<T: Scalar> Process<T> for Run<T> {
 
     fn mean_of_squares(&self) -> f64 {
         self.backend.mean_of_squares()
+    }
+
+    fn spread(&self) -> f64 {
+        self.backend.spread()
+    }
+
+    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+        self.backend.confer(decide)
     }
 
     fn energies(&self) -> &[T] {
@@ -480,11 +489,13 @@ impl<T: Scalar> Process<T> for Run<T> {
         last
     }
 
-    /// The consensus point, from the sums of all blocks on all ranks; and what the step spent and found.
+    /// The consensus point, from the sums of all blocks; and what the step spent and found.
     fn agree(&mut self) -> Result<(), SolveError> {
         let at = self.context();
         let config = self.plan.config();
-        let total = self.ranks.merge(self.agreed.alpha, self.backend.sums());
+        let sums = self.backend.sums();
+        merge_range(self.agreed.alpha, 0..sums.len(), sums.len(), sums);
+        let total = &sums[0];
         self.ledger.failed += total.failed;
         self.ledger.infeasible += total.infeasible;
         let found = total.consensus(&mut self.agreed.consensus);
@@ -566,6 +577,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             alpha: self.agreed.alpha,
             sigma: self.agreed.sigma,
             ensemble: Ensemble::empty(self.plan.dim()),
+            particles: 0,
             energies: Vec::new(),
             seed: config.seed,
             seconds: self.clock.seconds(),

@@ -111,7 +111,10 @@ fn follow<T: Scalar>(
     match steps(&mut run, objective, observer) {
         Ok(reason) => run.end(objective, reason), // E(v_a), and the report
         Err(error) => {
-            observer.failed(&StepReport::new(&run), &error);
+            run.confer(&mut || {
+                observer.failed(&StepReport::new(&run), &error);
+                None
+            });
             Err(error)
         }
     }

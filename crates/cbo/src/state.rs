@@ -114,6 +114,21 @@ impl Writer {
         writer
     }
 
+    /// Bytes that say nothing of themselves: what ranks of a run tell each other.
+    pub(crate) fn plain() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Bytes that were written elsewhere.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
     fn word(&mut self, word: &str) {
         let mut bytes = [0; WORD];
         bytes[..word.len()].copy_from_slice(word.as_bytes());
@@ -137,14 +152,15 @@ impl Writer {
 
     /// Numbers, without how many they are.
     pub fn numbers<T: Scalar>(&mut self, values: &[T]) {
-        self.0.reserve(size_of_val(values));
-        for value in values {
-            let value = value.to_f64();
-            if size_of::<T>() == 4 {
-                self.0.extend((value as f32).to_le_bytes());
-            } else {
-                self.0.extend(value.to_le_bytes());
-            }
+        let start = self.0.len();
+        self.0.resize(start + size_of_val(values), 0);
+        // In one piece, which the compiler copies as fast as memory allows.
+        if size_of::<T>() == 4 {
+            let places = self.0[start..].as_chunks_mut::<4>().0;
+            places.iter_mut().zip(values).for_each(|(place, x)| *place = (x.to_f64() as f32).to_le_bytes());
+        } else {
+            let places = self.0[start..].as_chunks_mut::<8>().0;
+            places.iter_mut().zip(values).for_each(|(place, x)| *place = x.to_f64().to_le_bytes());
         }
     }
 
@@ -210,6 +226,16 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
+    /// Bytes that say nothing of themselves.
+    pub(crate) fn plain(bytes: &'a [u8]) -> Self {
+        Self { bytes, version: VERSION }
+    }
+
+    /// All bytes that are left, as text.
+    pub(crate) fn text(self) -> String {
+        String::from_utf8_lossy(self.bytes).into_owned()
+    }
+
     fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N], StateError> {
         let (chunk, rest) = self.bytes.split_first_chunk().ok_or(StateError::Damaged)?;
         self.bytes = rest;
@@ -256,13 +282,34 @@ impl<'a> Reader<'a> {
 
     /// As many numbers as there is room for.
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
-        for value in values {
-            *value = T::from_f64(if size_of::<T>() == 4 {
-                f64::from(f32::from_le_bytes(*self.chunk()?))
-            } else {
-                f64::from_le_bytes(*self.chunk()?)
-            });
+        let (bytes, rest) = self.bytes.split_at_checked(size_of_val(values)).ok_or(StateError::Damaged)?;
+        self.bytes = rest;
+        if size_of::<T>() == 4 {
+            let numbers = bytes.as_chunks::<4>().0.iter().map(|x| f64::from(f32::from_le_bytes(*x)));
+            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
+        } else {
+            let numbers = bytes.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x));
+            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
         }
+        Ok(())
+    }
+
+    /// Those of `all` numbers that are at `here`, for as many as there is room.
+    pub(crate) fn part<T: Scalar>(
+        &mut self,
+        all: usize,
+        here: std::ops::Range<usize>,
+        values: &mut [T],
+    ) -> Result<(), StateError> {
+        self.skip::<T>(here.start)?;
+        self.numbers(values)?;
+        self.skip::<T>(all - here.end)
+    }
+
+    /// Leaves numbers out.
+    fn skip<T>(&mut self, count: usize) -> Result<(), StateError> {
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(StateError::Damaged)?;
+        self.bytes = self.bytes.get(bytes..).ok_or(StateError::Damaged)?;
         Ok(())
     }
 

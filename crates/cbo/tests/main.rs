@@ -20,6 +20,7 @@ mod midway;
 mod mirror;
 mod noise;
 mod polarised;
+mod ranks;
 mod sample;
 mod sampling;
 mod simd;

@@ -19,10 +19,12 @@ use crate::film::Film;
 use crate::numbers::{json, plain};
 use crate::options::RunOptions;
 use crate::progress::Progress;
+use crate::ranks::{self, Spread};
 use crate::result::Summary;
 use crate::resume::refused;
 use crate::values::{self, Precision, Switch};
 use crate::{certify, interrupt, settings, text, waits};
+use cbo::ranks::farm::Schedule;
 use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::{Formula, Problem};
@@ -99,6 +101,10 @@ pub struct MinimizeArgs {
     /// [default: cpu]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,
+    /// How a run on several ranks is spread: `static`, each has its particles (of a program: its points) from the beginning, or `dynamic`, points are handed
+    /// out as ranks become free [default: dynamic for a program, else static]
+    #[arg(long, value_name = "SCHEDULE", help_heading = "Computation")]
+    pub schedule: Option<Schedule>,
     /// Keeps the run in this folder: config.toml (which repeats it), result.json, history.csv, energy.svg and .png, a log, and
     /// checkpoints from which `cbo resume FOLDER` continues
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
@@ -141,7 +147,10 @@ impl MinimizeArgs {
         let device = matches!(self.device, Some(DeviceSpec::Cuda(_))).then_some("device");
         let note = self.run.settle_method(certify.or(device), origins)?;
         let batch = self.run.batch.and_then(|Switch(batch)| batch).unwrap_or(1);
-        if let (Some(Method::Auto(_)), Some(workers)) = (self.run.method, self.program.workers)
+        // Programs on several ranks have workers on all of them.
+        let ranks = ranks::several().filter(|_| self.program.command.is_some()).map(|ranks| ranks.size());
+        let workers = ranks.map_or(self.program.workers, |ranks| Some(ranks * self.program.workers.unwrap_or(1)));
+        if let (Some(Method::Auto(_)), Some(workers)) = (self.run.method, workers)
             && workers > batch
         {
             self.run.batch = Some(Switch(Some(workers)));
@@ -166,6 +175,9 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     outputs::check(args, &task, origins)?;
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
     let device = args.device.unwrap_or_default().open(&task, origins)?;
+    if ranks::several().is_some() {
+        ranks::kind_of(&task, args.schedule)?; // before anything is written
+    }
     let certificate = match (&task.subject, args.certificate_folder()) {
         (Subject::Function(_, problem), Some(_)) => Some(certify::begin(problem, task.config(), origins)?),
         _ => None,
@@ -205,9 +217,12 @@ fn write_settings(folder: &Folder, task: &Task, args: &MinimizeArgs) -> Result<(
     folder.write(CONFIG, settings::to_toml("minimize", &entries).as_bytes()).map_err(refused)
 }
 
-/// A line on stderr, if somebody is listening.
+/// A line on stderr, if somebody is listening; of several ranks the first alone speaks.
 pub fn eprintln_quietly(line: &str) {
     use std::io::Write;
+    if !ranks::is_first() {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "{}", text::one_line(line));
 }
 
@@ -242,7 +257,7 @@ where
     let (begun, from) = (from, from.filter(|from| !from.state.is_empty()));
     let progress = Progress::new(&task.plan, !options.json() && !options.quiet());
     let open = |folder: &Folder, spec: &CommandSpec| owner::open(task, spec, folder, begun, args.force == Some(true));
-    let mut target = target(task, keeper.as_ref().map(Keeper::folder), &open, progress.as_ref())?;
+    let mut target = target(task, keeper.as_ref().map(Keeper::folder), &open, progress.as_ref(), args.schedule)?;
     target.retry_failed(args.retry_failed);
     if let (Some(keeper), Some(_)) = (&keeper, begun) {
         // Not before: a run that is refused, perhaps because of its store, keeps the limits that it had.
@@ -262,20 +277,24 @@ where
     if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
-    let objective = target.objective::<T>();
+    let own = target.objective::<T>();
+    // The last film and the certificate show all particles of the end.
+    let whole = film.is_some() || certificate.is_some();
+    let spread = Spread::lead(task, args.schedule, whole, from.map_or(&[], |from| &from.state), &own)?;
+    let (device, objective) = (spread.device().unwrap_or(device), spread.objective().unwrap_or(&own));
+    let plan = ranks::with_own_threads(&task.plan);
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            device.resume::<T>(&task.plan, &objective, &mut watch, &from.state).map_err(|e| match e {
+            device.resume::<T>(&plan, &objective, &mut watch, &from.state).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })
         }
-        None => {
-            device.solve::<T>(&task.plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref()))
-        }
+        None => device.solve::<T>(&plan, &objective, &mut watch).map_err(|e| refusal(&e, &target, args.out.as_deref())),
     };
+    drop(spread);
     drop(watch.progress.take());
     // A store that was taken away may have gone with its folder.
     let report = report.map_err(|error| match (error, watch.checkpoints.as_ref().and_then(Checkpoints::gone)) {
@@ -348,14 +367,21 @@ fn target(
     folder: Option<&Folder>,
     open: &dyn Fn(&Folder, &CommandSpec) -> Result<Store, CliError>,
     progress: Option<&Progress>,
+    schedule: Option<Schedule>,
 ) -> Result<Target, CliError> {
     match &task.subject {
         Subject::Function(_, problem) => Ok(Target::of_function(problem, &task.constraints)),
         Subject::Formula(formula) => Ok(Target::of_formula(formula, &task.constraints)),
         Subject::Command(spec) => {
             let store = folder.map(|folder| open(folder, spec)).transpose()?;
-            let mut evaluations =
-                Evaluations::start(spec.dim, &spec.settings, store).map_err(|e| CliError::usage(&e))?;
+            let started = match ranks::several() {
+                Some(ranks) => {
+                    let schedule = schedule.unwrap_or_default();
+                    Evaluations::start_on(ranks.clone(), schedule, spec.dim, &spec.settings, store)
+                }
+                None => Evaluations::start(spec.dim, &spec.settings, store),
+            };
+            let mut evaluations = started.map_err(|e| CliError::usage(&e))?;
             evaluations = evaluations.with_ending(interrupt::requested);
             if let Some(show) = progress.map(Progress::within_a_step) {
                 evaluations = evaluations.with_listener(Box::new(move |at| show(at.done, at.all)));

@@ -34,6 +34,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.out = Some(folder.path().to_path_buf());
     settings.retry_failed = args.retry_failed;
     settings.force = Some(args.force);
+    settings.schedule = args.schedule;
     let task = Task::new(&settings, &origins)?;
     outputs::check(&settings, &task, &origins)?;
     let device = settings.device.unwrap_or_default().open(&task, &origins)?;

@@ -33,6 +33,21 @@ pub struct MnistArgs {
     pub command: MnistCommand,
 }
 
+impl MnistArgs {
+    /// Whether a network is to be trained.
+    pub fn trains(&self) -> bool {
+        matches!(self.command, MnistCommand::Train(_))
+    }
+
+    /// The training with which a rank helps another.
+    pub fn helper(&self) -> Result<train::Task, CliError> {
+        match &self.command {
+            MnistCommand::Train(args) => train::Task::new((**args).clone()),
+            _ => Err(CliError::Usage("this is no training".into())),
+        }
+    }
+}
+
 /// The commands under `cbo mnist`.
 #[derive(Subcommand, Debug)]
 pub enum MnistCommand {

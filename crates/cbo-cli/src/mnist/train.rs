@@ -9,6 +9,7 @@ use super::{MnistArgs, MnistCommand};
 use crate::error::{CliError, print, told};
 use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
+use crate::ranks;
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
 use crate::settings::to_toml;
 use crate::values::Budget;
@@ -23,7 +24,7 @@ use std::time::Duration;
 pub use super::settings::described;
 
 /// What a run needs to begin or to continue.
-struct Task {
+pub struct Task {
     args: TrainArgs,
     settings: Settings,
     data: Data,
@@ -32,7 +33,8 @@ struct Task {
 }
 
 impl Task {
-    fn new(mut args: TrainArgs) -> Result<Self, CliError> {
+    /// What the flags ask for.
+    pub fn new(mut args: TrainArgs) -> Result<Self, CliError> {
         args.dataset = args.dataset.chosen(args.fashion);
         let network = network(&args)?;
         let every = Duration::try_from_secs_f64(args.checkpoint_every).map_err(|_| {
@@ -43,7 +45,8 @@ impl Task {
         Ok(Self { args, settings, data, every })
     }
 
-    fn training(&self) -> Result<Training<'_>, CliError> {
+    /// The training itself.
+    pub fn training(&self) -> Result<Training<'_>, CliError> {
         Training::new(&self.settings, &self.data.images).map_err(refused)
     }
 
@@ -116,6 +119,7 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     if let Some(folder) = &folder {
         folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
     }
+    ranks::lead_training()?;
     begin(&task, training, &*trainer, folder)
 }
 

@@ -12,6 +12,7 @@ pub mod networks;
 mod raster;
 pub mod run;
 pub mod runs;
+pub mod scaling;
 mod text;
 pub mod training;
 

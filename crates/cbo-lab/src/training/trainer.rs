@@ -1,10 +1,13 @@
 //! Who computes a training: the processor, or a device.
 
+use cbo::ranks::Communicator;
+use cbo::ranks::farm::{Schedule, Shared};
 use cbo::{Observer, Plan, Rows, RunReport, SolveError, StateError, StepReport, StopReason};
 use cbo_problems::mnist::Labelled;
 use cbo_problems::nn::CrossEntropy;
 use cbo_problems::nn::fast::Evaluator;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Who computes a training.
 pub trait Trainer: Sync {
@@ -64,6 +67,47 @@ impl Trainer for Processor {
         state: &[u8],
     ) -> Result<RunReport<f32>, StateError> {
         cbo::resume(plan, objective, &mut Told(observer), state)
+    }
+
+    fn sample(&self, _: &Plan, _: &Evaluator, _: &Labelled, _: &[u32]) -> Result<Option<Box<dyn Sample>>, SolveError> {
+        Ok(None)
+    }
+}
+
+/// The processors of several ranks, of which this is the first: it holds the particles, and all evaluate them.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    /// All of them.
+    pub communicator: Arc<dyn Communicator>,
+    /// Threads of each.
+    pub threads: usize,
+}
+
+impl Ranks {
+    /// The objective as all ranks evaluate it.
+    fn shared<'a>(&self, objective: &'a CrossEntropy<'a>) -> Shared<'a, f32> {
+        Shared::new(self.communicator.clone(), objective, self.threads, Schedule::Dynamic)
+    }
+}
+
+impl Trainer for Ranks {
+    fn solve(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+    ) -> Result<RunReport<f32>, SolveError> {
+        cbo::solve(plan, &self.shared(objective), &mut Told(observer))
+    }
+
+    fn resume(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+        state: &[u8],
+    ) -> Result<RunReport<f32>, StateError> {
+        cbo::resume(plan, &self.shared(objective), &mut Told(observer), state)
     }
 
     fn sample(&self, _: &Plan, _: &Evaluator, _: &Labelled, _: &[u32]) -> Result<Option<Box<dyn Sample>>, SolveError> {

@@ -27,6 +27,9 @@ pub enum ExternalError {
     /// [`kill_all`](super::kill_all) was called, or the caller has stopped the evaluation.
     #[error("the evaluation was stopped")]
     Stopped,
+    /// Another rank could not evaluate.
+    #[error("on another rank: {0}")]
+    Elsewhere(String),
     /// Not available on this system.
     #[error("programs as objectives need a Unix system, such as Linux or macOS")]
     Unsupported,
@@ -38,7 +41,7 @@ impl ExternalError {
         match self {
             Self::Setting { field, .. } => field,
             Self::Threads { .. } => "workers",
-            Self::Stopped | Self::Unsupported => "command",
+            Self::Stopped | Self::Elsewhere(_) | Self::Unsupported => "command",
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Limits {
 
 impl Limits {
     /// Whether an attempt with this outcome is the last to begin.
-    pub(super) fn are_reached_by(&self, outcome: &Outcome) -> bool {
+    pub(crate) fn are_reached_by(&self, outcome: &Outcome) -> bool {
         let reached = self.target.is_some_and(|target| outcome.value() <= target && outcome.value().is_finite());
         reached || self.deadline.is_some_and(|end| Instant::now() >= end)
     }

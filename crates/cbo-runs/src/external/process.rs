@@ -99,7 +99,11 @@ impl Process {
         if let Some(folder) = program.folder() {
             command.current_dir(folder);
         }
-        command.args(&words[1..]).env("CBO_WORKER", worker.to_string()).process_group(0);
+        command.args(&words[1..]).env("CBO_WORKER", (program.first_worker() + worker).to_string()).process_group(0);
+        // A program that uses MPI itself must not take itself for a rank of ours.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_launcher(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
         command.stdin(if has_input { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         end_with_parent(&mut command);
@@ -285,4 +289,9 @@ fn exit_watch(pid: libc::pid_t) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn exit_watch(_: libc::pid_t) -> Option<OwnedFd> {
     None
+}
+
+/// Whether a launcher of MPI programs tells its ranks who they are by this variable.
+fn is_of_a_launcher(name: &str) -> bool {
+    ["OMPI_", "PMIX_", "PMI_"].iter().any(|prefix| name.starts_with(prefix))
 }

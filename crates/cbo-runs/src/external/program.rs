@@ -61,6 +61,8 @@ pub struct Program {
     protocol: Protocol,
     /// Where it runs; empty for the current folder.
     folder: PathBuf,
+    /// The number of the first worker, as programs are told it.
+    first_worker: usize,
 }
 
 impl Program {
@@ -87,13 +89,23 @@ impl Program {
                 text,
                 format!("with protocol {protocol} the point comes on stdin; leave {{x}} out, or use protocol args"),
             )),
-            _ => Ok(Self { text: text.into(), words, protocol, folder: PathBuf::new() }),
+            _ => Ok(Self { text: text.into(), words, protocol, folder: PathBuf::new(), first_worker: 0 }),
         }
     }
 
     /// The same program, run in another folder: paths in the command line are relative to it.
     pub fn in_folder(self, folder: PathBuf) -> Self {
         Self { folder, ..self }
+    }
+
+    /// The same program, whose workers count from this number: those of several ranks have different ones.
+    pub fn counting_from(self, first_worker: usize) -> Self {
+        Self { first_worker, ..self }
+    }
+
+    /// The number of its first worker.
+    pub(super) fn first_worker(&self) -> usize {
+        self.first_worker
     }
 
     /// Where it runs; `None` for the current folder.

@@ -379,6 +379,7 @@ impl<T: Scalar> Process<T> for Run<T> {
             alpha: self.agreed.alpha,
             sigma: self.agreed.sigma,
             ensemble: Ensemble::empty(self.plan.dim()),
+            particles: 0,
             energies: Vec::new(),
             seed: self.plan.config().seed,
             seconds: self.clock.seconds(),

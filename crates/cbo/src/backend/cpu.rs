@@ -2,6 +2,7 @@
 
 use super::Backend;
 use super::ahead::Ahead;
+use super::contribution::moments_over;
 use super::differences::Differences;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
@@ -11,11 +12,12 @@ use crate::bounds::Walls;
 use crate::buffer::Buffer;
 use crate::config::{Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size, least_of};
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, norm};
 use crate::method::{Advance, Method, Motion, Move, Remembering, Whole};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
-use crate::population::{Columns, Population};
+use crate::population::{Columns, Part, Population};
 use crate::ranking::Ranking;
+use crate::ranks::Team;
 use crate::report::SolveError;
 use crate::schedule::{Alpha, Weighing};
 use crate::simd::Scalar;
@@ -55,45 +57,83 @@ pub(crate) struct Cpu<T> {
 }
 
 impl<T: Scalar> Cpu<T> {
-    /// The particles at time 0, not yet evaluated.
-    pub fn begin(plan: &Plan, grouping: Grouping) -> Result<Self, SolveError> {
+    /// The particles at time 0, not yet evaluated: all of them, or those of this rank.
+    pub fn begin(plan: &Plan, grouping: Grouping, team: Option<Team>) -> Result<Self, SolveError> {
         let (config, dim) = (plan.config(), plan.dim());
-        let (particles, batch) = (config.particles, plan.batch_size());
+        let part = Part::of(team.as_ref(), config.particles, config.batch, block_rows(dim));
+        let (first, particles, batch) = (part.particles.start, part.particles.len(), part.places.len());
         let room = config.method.room(particles, batch, dim);
         let no_memory = || {
             let columns = 1 + config.method.keeps().rows as u128;
             let bytes = columns * particles as u128 * dim as u128 * size_of::<T>() as u128 + 8 * room as u128;
             SolveError::Memory { particles, bytes }
         };
-        let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
         let (noises, doubles) = (config.method.noises(), config.method.doubles(dim));
         let costly = grouping == Grouping::Single;
         let scratch = |rows| Scratch::new(dim, rows, noises).with_doubles(doubles);
-        let crew = Crew::new(config.threads, costly, particles * dim, || scratch(block_rows(dim)))?;
         let walls = Walls::new(config.bounds.as_deref(), config.bound_handling);
-        config.init.draw(config.seed, dim, &mut positions);
-        if let Some(walls) = &walls {
-            T::confine(walls, &mut positions);
-        }
-        let batches = config.batch.map(|size| (Batches::new(config.seed, particles, size), size));
-        let mut population = Population::new(positions, dim, batches, config.method.keeps()).ok_or_else(no_memory)?;
+        let allocate = || {
+            let mut positions = Buffer::try_new(particles * dim).ok_or_else(no_memory)?;
+            let crew = Crew::new(config.threads, costly, particles * dim, || scratch(block_rows(dim)))?;
+            config.init.draw(config.seed, first, dim, &mut positions);
+            if let Some(walls) = &walls {
+                T::confine(walls, &mut positions);
+            }
+            let batches = config.batch.map(|size| Batches::new(config.seed, config.particles, size));
+            let shared = (part, team.clone());
+            let population = Population::new(positions, dim, batches, config.method.keeps(), shared);
+            Ok((population.ok_or_else(no_memory)?, crew, Buffer::try_new(room).ok_or_else(no_memory)?))
+        };
+        // Ranks talk to each other from here on: none may be missing.
+        let (mut population, crew, room) = match &team {
+            Some(team) => team.begin_together(allocate())?,
+            None => allocate()?,
+        };
         config.method.start(config, &mut population)?;
         population.gather();
         Ok(Self {
             plan: plan.clone(),
-            variance: if config.reduction.is_some() { population.ensemble.variance_norm() } else { 0.0 },
+            variance: if config.reduction.is_some() { variance_norm(&population) } else { 0.0 },
             population,
             sums: vec![Partial::empty(dim); batch.div_ceil(block_rows(dim))],
             crew,
             walls,
-            centres: Buffer::new(pattern_rows(dim).min(particles) * dim),
+            centres: Buffer::new(pattern_rows(dim).min(particles.max(1)) * dim),
             factor: Vec::new(),
-            room: Buffer::try_new(room).ok_or_else(no_memory)?,
+            room,
             ahead: None,
             scratch: scratch(0),
             doubles: Vec::with_capacity(if matches!(config.alpha, Alpha::EffectiveSampleSize(_)) { batch } else { 0 }),
             ranking: Ranking::with_room(if config.method.weighs_ranks() { batch } else { 0 }),
         })
+    }
+
+    /// The particles of this rank.
+    pub fn population(&self) -> &Population<T> {
+        &self.population
+    }
+
+    /// Fails on all ranks together where they have something to exchange before the sums of the step.
+    fn settled(&self, weighing: Weighing, outcome: Result<(), EvalError>) -> Result<(), EvalError> {
+        let exchanges = self.population.batches.is_some() || weighing.alpha().is_none();
+        match self.population.team.as_ref().filter(|_| exchanges) {
+            Some(team) => team.agree(outcome),
+            None => outcome,
+        }
+    }
+
+    /// The columns of the particles as they are saved, one after the other.
+    pub fn columns_saved(&self) -> [&[T]; 5] {
+        let Population { ensemble, energies, kept, .. } = &self.population;
+        [ensemble.rows().as_slice(), energies, &kept.points, &kept.more, &kept.values]
+    }
+
+    /// What is saved after them.
+    pub fn save_rest(&self, to: &mut Writer) {
+        to.numbers(&[self.variance]);
+        let (round, position) = self.population.batches.as_ref().map_or((0, 0), Batches::place);
+        to.whole(round);
+        to.count(position);
     }
 
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
@@ -122,7 +162,9 @@ impl<T: Scalar> Cpu<T> {
         let (config, dim) = (plan.config(), plan.dim());
         let motion = pending.map(|decided| Motion::new(decided, config, dim, (centres, factor), walls.as_ref()));
         let rounds = config.method.rounds(at.step);
-        crew.each(Blocks::of(population.columns(), sums, block_rows(dim), dim), Effort::Move, |mut block, scratch| {
+        let first = population.part.places.start;
+        let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim).starting_at(first);
+        crew.each(blocks, Effort::Move, |mut block, scratch| {
             if let Some(motion) = &motion {
                 let Blocks { first, rows, points, more, .. } = &mut block;
                 T::advance(Advance { motion, first: *first, rows, kept: points, more, scratch });
@@ -144,11 +186,12 @@ impl<T: Scalar> Cpu<T> {
 
     /// Asks the objective for the energies of a round, block by block.
     fn ask_blocks(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
-        let dim = self.plan.dim();
+        let (dim, first) = (self.plan.dim(), self.population.part.places.start);
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
         let asked = Columns { rows, energies, ..Columns::default() };
-        self.crew.each(Blocks::of(asked, &mut [], block_rows(dim), dim), Effort::Move, |block, _| {
+        let blocks = Blocks::of(asked, &mut [], block_rows(dim), dim).starting_at(first);
+        self.crew.each(blocks, Effort::Move, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
     }
@@ -156,8 +199,8 @@ impl<T: Scalar> Cpu<T> {
     /// A pass over the particles of the step whose energies of a round are known; weighs them if alpha is given.
     fn note_pass(&mut self, round: usize, step: u64, alpha: Option<f64>) {
         let Self { plan, population, sums, crew, .. } = self;
-        let (config, dim) = (plan.config(), plan.dim());
-        let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim);
+        let (config, dim, first) = (plan.config(), plan.dim(), population.part.places.start);
+        let blocks = Blocks::of(population.columns(), sums, block_rows(dim), dim).starting_at(first);
         infallible(crew.each(blocks, Effort::Sum, |mut block, scratch| {
             note(&config.method, step, config.dt, round, &mut block, scratch);
             if let Some(alpha) = alpha {
@@ -209,11 +252,15 @@ impl<T: Scalar> Cpu<T> {
 
     /// The alpha at which the weights have an effective sample size of `fraction`.
     fn alpha_for(&mut self, fraction: f64) -> f64 {
+        let team = self.population.team.clone();
         let columns = self.population.columns();
         let energies = if self.plan.config().method.remembers() { columns.values } else { columns.energies };
         self.doubles.clear();
         self.doubles.extend(energies.iter().map(|e| e.to_f64()).filter(|e| e.is_finite()));
-        alpha_for_sample_size(fraction, &self.doubles)
+        match team {
+            Some(team) => team.first_decides(&self.doubles, |all| alpha_for_sample_size(fraction, all)),
+            None => alpha_for_sample_size(fraction, &self.doubles),
+        }
     }
 
     /// Whether the swarm may shrink before `step`.
@@ -223,9 +270,9 @@ impl<T: Scalar> Cpu<T> {
 
     /// At the end of an epoch, lets the swarm shrink with its variance.
     fn reduce(&mut self, step: u64) {
-        let (config, particles) = (self.plan.config(), self.population.ensemble.len());
+        let (config, particles) = (self.plan.config(), self.population.part.all);
         let Some(reduction) = config.reduction else { return };
-        let variance = self.population.ensemble.variance_norm();
+        let variance = variance_norm(&self.population);
         let survivors = reduction.survivors(particles, config.batch.unwrap_or(1), self.variance, variance);
         self.variance = variance;
         if survivors < particles {
@@ -236,7 +283,8 @@ impl<T: Scalar> Cpu<T> {
 
     /// Keeps one sum for each block.
     fn fit_sums(&mut self) {
-        self.sums.truncate(self.population.energies.len().div_ceil(block_rows(self.plan.dim())));
+        let blocks = self.population.part.places.len().div_ceil(block_rows(self.plan.dim()));
+        self.sums.resize_with(blocks, || Partial::empty(self.plan.dim()));
     }
 }
 
@@ -251,7 +299,8 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let all = self.population.batches.is_none();
         if all && !(pending.is_some() && self.reduction_due(step)) {
             let alpha = weighing.alpha();
-            self.fused_pass(pending, step, alpha, objective)?;
+            let outcome = self.fused_pass(pending, step, alpha, objective);
+            self.settled(weighing, outcome)?;
             return Ok(self.weighed(weighing, alpha.is_some()));
         }
         if let Some(decided) = pending {
@@ -260,7 +309,8 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let at = self.plan.context(step, self.round_of_batches());
         let rounds = self.plan.config().method.rounds(step);
         for round in 0..rounds {
-            self.ask_blocks(round, at, objective)?;
+            let outcome = self.ask_blocks(round, at, objective);
+            self.settled(weighing, outcome)?;
             self.note_pass(round, step, weighing.alpha().filter(|_| round + 1 == rounds));
         }
         Ok(self.weighed(weighing, weighing.alpha().is_some()))
@@ -272,17 +322,21 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let (config, dim) = (plan.config(), plan.dim());
         let ahead = self.ahead.as_deref();
         let effort = if ahead.is_some_and(Ahead::end) { Effort::Sum } else { Effort::Move };
-        let Population { ensemble, kept, batches, .. } = population;
+        let Population { ensemble, kept, batches, part, .. } = population;
+        let here = part.particles.clone();
         let everyone = |rows, points, more| {
-            Blocks::of(Columns { rows, points, more, ..Columns::default() }, &mut [], tile_rows(dim), dim)
+            let columns = Columns { rows, points, more, ..Columns::default() };
+            Blocks::of(columns, &mut [], tile_rows(dim), dim).starting_at(here.start)
         };
         match batches {
             Some(batches) if config.update == Update::Partial => {
                 let kick = decided.kick;
                 let unkicked = Move { kick: None, centre: Vec::new(), factor: Vec::new(), ..*decided };
                 let motion = Motion::new(&unkicked, config, dim, (centres, factor), walls.as_ref());
-                for particle in batches.current().iter().map(|&particle| particle as usize) {
-                    let place = particle * dim..(particle + 1) * dim;
+                let current = batches.current().iter().map(|&particle| particle as usize);
+                for particle in current.filter(|particle| here.contains(particle)) {
+                    let own = particle - here.start;
+                    let place = own * dim..(own + 1) * dim;
                     let rows = &mut ensemble.positions_mut()[place.clone()];
                     let points = kept.points.get_mut(place.clone()).unwrap_or_default();
                     let more = kept.more.get_mut(place).unwrap_or_default();
@@ -369,7 +423,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
-        let (dim, grouping) = (self.plan.dim(), objective.grouping());
+        let (dim, grouping, first) = (self.plan.dim(), objective.grouping(), self.population.part.places.start);
         let Columns { rows, more, .. } = self.population.columns();
         let differences = (!objective.has_gradients()).then(|| Differences::of(&self.plan.config().init, dim));
         let gradients = |rows: &[T], out: &mut [T]| match &differences {
@@ -383,7 +437,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
             Grouping::Single => (1, Effort::Costly),
             _ => (block_rows(dim), Effort::Move),
         };
-        let blocks = Blocks::of(Columns { rows, more, ..Columns::default() }, &mut [], block, dim);
+        let blocks = Blocks::of(Columns { rows, more, ..Columns::default() }, &mut [], block, dim).starting_at(first);
         self.crew.each(blocks, effort, |block, _| gradients(block.rows, block.more).map_err(|e| e.after(block.first)))
     }
 
@@ -396,7 +450,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn count(&self) -> usize {
-        self.population.energies.len()
+        self.population.part.asked()
     }
 
     fn row(&self, round: usize, place: usize) -> &[T] {
@@ -428,17 +482,9 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 
     fn save(&self, to: &mut Writer) {
-        let Population { ensemble, energies, kept, batches, .. } = &self.population;
-        to.count(ensemble.len());
-        to.numbers(ensemble.rows().as_slice());
-        to.numbers(energies);
-        to.numbers(&kept.points);
-        to.numbers(&kept.more);
-        to.numbers(&kept.values);
-        to.numbers(&[self.variance]);
-        let (round, position) = batches.as_ref().map_or((0, 0), Batches::place);
-        to.whole(round);
-        to.count(position);
+        to.count(self.population.part.all);
+        self.columns_saved().into_iter().for_each(|column| to.numbers(column));
+        self.save_rest(to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
@@ -447,13 +493,22 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         if particles == 0 || particles > config.particles {
             return Err(StateError::differs("particles", particles, config.particles));
         }
-        let population = &mut self.population;
-        population.truncate(particles);
-        from.numbers(population.ensemble.positions_mut())?;
-        from.numbers(&mut population.energies)?;
-        from.numbers(&mut population.kept.points)?;
-        from.numbers(&mut population.kept.more)?;
-        from.numbers(&mut population.kept.values)?;
+        let (population, dim) = (&mut self.population, self.plan.dim());
+        population.fit(particles, block_rows(dim));
+        let Part { particles: here, places, .. } = population.part.clone();
+        let (rows, numbers) = (here.start * dim..here.end * dim, particles * dim);
+        let keeps = config.method.keeps();
+        from.part(numbers, rows.clone(), population.ensemble.positions_mut())?;
+        from.part(population.part.asked(), places, &mut population.energies)?;
+        if keeps.rows > 0 {
+            from.part(numbers, rows.clone(), &mut population.kept.points)?;
+        }
+        if keeps.rows > 1 {
+            from.part(numbers, rows, &mut population.kept.more)?;
+        }
+        if keeps.remembered {
+            from.part(particles, here, &mut population.kept.values)?;
+        }
         let mut variance = [0.0];
         from.numbers(&mut variance)?;
         self.variance = variance[0];
@@ -465,8 +520,8 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         population.gather();
         self.fit_sums();
         for round in 0..rounds {
-            let blocks =
-                Blocks::of(self.population.columns(), &mut self.sums, block_rows(self.plan.dim()), self.plan.dim());
+            let first = self.population.part.places.start;
+            let blocks = Blocks::of(self.population.columns(), &mut self.sums, block_rows(dim), dim).starting_at(first);
             infallible(self.crew.each(blocks, Effort::Sum, |mut block, scratch| {
                 survey(round, &mut block, scratch);
                 Ok(())
@@ -477,6 +532,14 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
 
     fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
         (self.population.ensemble, self.population.energies)
+    }
+}
+
+/// ||var(V)||_2 of all particles of a run.
+fn variance_norm<T: Scalar>(population: &Population<T>) -> f64 {
+    match &population.team {
+        Some(team) => norm(&moments_over(team, population).1),
+        None => population.ensemble.variance_norm(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! These functions are not generic: it calls them instead.
 
 use super::tiles::{Draw, Kick, Scratch};
-use super::{Backend, Cpu};
+use super::{Backend, Cpu, Spread};
 use crate::bounds::Walls;
 use crate::config::Plan;
 use crate::consensus::Moment;
@@ -12,14 +12,22 @@ use crate::ensemble::Moments;
 use crate::method::{Advance, Motion};
 use crate::noise::Noise;
 use crate::objective::Grouping;
+use crate::ranks::{Communicator, Team};
 use crate::report::SolveError;
 use crate::simd;
+use std::sync::Arc;
 
 /// The kernels of one precision.
 #[doc(hidden)]
 pub trait Kernels: Sized {
     /// The particles of a run at time 0, on this machine's processor.
     fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<Self>>, SolveError>;
+    /// The particles of this rank of a run at time 0; `whole` if the first rank is to have all of them at the end.
+    fn over_ranks(
+        plan: &Plan,
+        communicator: Arc<dyn Communicator>,
+        whole: bool,
+    ) -> Result<Box<dyn Backend<Self>>, SolveError>;
     /// Moves a block of particles.
     fn advance(block: Advance<'_, '_, Self>);
     /// Gives them plain noise and nothing else.
@@ -41,7 +49,15 @@ macro_rules! compiled {
         impl Kernels for $t {
             #[inline(never)]
             fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<$t>>, SolveError> {
-                Ok(Box::new(Cpu::begin(plan, grouping)?))
+                Ok(Box::new(Cpu::begin(plan, grouping, None)?))
+            }
+            #[inline(never)]
+            fn over_ranks(
+                plan: &Plan,
+                communicator: Arc<dyn Communicator>,
+                whole: bool,
+            ) -> Result<Box<dyn Backend<$t>>, SolveError> {
+                Ok(Box::new(Spread::begin(plan, Team::new(communicator), whole)?))
             }
             #[inline(never)]
             fn advance(block: Advance<'_, '_, $t>) {

@@ -1,19 +1,25 @@
 //! Who does the work: owns the columns of the particles, moves them, evaluates them and sums them up, block by block.
 
 mod ahead;
+mod contribution;
 mod cpu;
 mod differences;
 mod isotropic;
 mod kernels;
+mod particles;
+mod spread;
 mod threads;
 mod tiles;
 
 pub(crate) use ahead::Ahead;
+pub use contribution::rehearse;
 pub(crate) use cpu::Cpu;
 pub use cpu::block_rows;
 pub(crate) use differences::Differences;
 pub(crate) use isotropic::{isotropic, isotropic_apart};
 pub use kernels::Kernels;
+pub use particles::Particles;
+pub(crate) use spread::Spread;
 pub(crate) use threads::Crew;
 pub(crate) use tiles::{Scratch, TILE, fill, settle, tile_rows, update};
 
@@ -22,6 +28,7 @@ use crate::consensus::Partial;
 use crate::ensemble::Ensemble;
 use crate::method::Move;
 use crate::objective::{EvalError, Objective, Rows, StepContext};
+use crate::report::StopReason;
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
@@ -88,6 +95,43 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// Whether the diameter of the swarm is below `limit`.
     fn is_narrower_than(&self, limit: f64) -> bool;
 
+    /// The diameter of the swarm at time 0.
+    fn diameter(&self) -> f64
+    where
+        T: Scalar,
+    {
+        self.ensemble().diameter()
+    }
+
+    /// The root mean square distance of the particles from their mean.
+    fn spread(&self) -> f64
+    where
+        T: Scalar,
+    {
+        self.ensemble().spread()
+    }
+
+    /// How many particles there are.
+    fn particles(&self) -> usize
+    where
+        T: Scalar,
+    {
+        self.ensemble().len()
+    }
+
+    /// Lets the first of several ranks decide whether the run ends; the others tell it what it asks meanwhile. One alone decides.
+    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+        decide()
+    }
+
+    /// The first evaluation that has no value in these rounds of the step: its row and what came back.
+    fn first_failure(&self, rounds: usize) -> Option<(usize, f64)>
+    where
+        T: Scalar,
+    {
+        first_failure((0..rounds).map(|round| self.energies(round)))
+    }
+
     /// The positions of all particles.
     fn ensemble(&self) -> &Ensemble<T>;
 
@@ -122,4 +166,10 @@ pub trait Backend<T>: Send + std::fmt::Debug {
 
     /// Gives the particles and the energies away.
     fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>);
+}
+
+/// The first of some energies that is no value, and its row.
+fn first_failure<'a, T: Scalar>(mut rounds: impl Iterator<Item = &'a [T]>) -> Option<(usize, f64)> {
+    let failed = |e: &T| e.to_f64().is_nan() || e.to_f64() == f64::NEG_INFINITY;
+    rounds.find_map(|energies| energies.iter().position(failed).map(|row| (row, energies[row].to_f64())))
 }

@@ -60,6 +60,11 @@ impl<'a, T> Blocks<'a, T> {
         Self { first: 0, rows, energies, points, more, values, sums, block_rows, dim }
     }
 
+    /// The same particles, of which this is the first.
+    pub fn starting_at(self, first: usize) -> Self {
+        Self { first, ..self }
+    }
+
     /// The points of a round of evaluations, and the place of their energies.
     pub fn asked(&mut self, round: usize) -> (&[T], &mut [T]) {
         if round == 0 { (self.rows, self.energies) } else { (self.points, self.values) }
@@ -139,6 +144,9 @@ impl<T: Scalar> Crew<T> {
         effort: Effort,
         work: impl Fn(Blocks<'_, T>, &mut Scratch<T>) -> Result<(), E> + Sync,
     ) -> Result<(), E> {
+        if blocks.rows.is_empty() {
+            return Ok(()); // a rank may have none
+        }
         let one_by_one = |mut blocks: Blocks<'_, T>, scratch: &mut Scratch<T>| {
             while blocks.count() > 1 {
                 let (block, rest) = blocks.split_at(1);

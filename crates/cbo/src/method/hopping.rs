@@ -148,8 +148,9 @@ impl Hopping {
         // Another time than that of the centre.
         let noise = Noise::new(config.seed, Stream::Initial, 1);
         let mut normals = vec![T::default(); scratch_len(1, dim)];
+        let first = population.part.particles.start;
         let rows = population.ensemble.positions_mut();
-        for (particle, row) in rows.chunks_exact_mut(dim).enumerate() {
+        for (particle, row) in (first..).zip(rows.chunks_exact_mut(dim)) {
             let (number, sign) = self.normals_of(particle);
             noise.fill_normals(number as u32, 1, dim, &mut normals);
             for (((x, z), c), width) in row.iter_mut().zip(&normals).zip(&centre).zip(&widths) {
@@ -214,7 +215,7 @@ impl Hopping {
 /// The random point at which a run begins.
 fn first_centre(config: &CboConfig, dim: usize) -> Vec<f64> {
     let mut centre = vec![0.0; dim];
-    config.init.draw::<f64>(config.seed, dim, &mut centre);
+    config.init.draw::<f64>(config.seed, 0, dim, &mut centre);
     confine(config, &mut centre, &mut []);
     centre
 }

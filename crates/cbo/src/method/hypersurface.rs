@@ -121,6 +121,7 @@ impl Hypersurface {
     ) -> Result<(), ConfigError> {
         let dim = population.ensemble.dim();
         let (mut point, mut room) = (vec![0.0; dim], vec![0.0; 2 * dim]);
+        let team = population.team.clone();
         let positions = population.ensemble.positions_mut();
         let mut lost = Vec::new();
         let mut found = None;
@@ -133,12 +134,15 @@ impl Hypersurface {
                 lost.push(i);
             }
         }
-        let Some(found) = found else {
+        let found = found.map_or_else(Vec::new, |i| positions[i * dim..(i + 1) * dim].to_vec());
+        // The last on all ranks.
+        let found = team.map_or_else(|| found.clone(), |team| team.last_row(&found, dim));
+        if found.is_empty() {
             let remedy = "no initial position leads to the surface; begin nearer to it".into();
             return Err(ConfigError { field: "init", value: config.init.to_string(), remedy });
-        };
+        }
         for i in lost {
-            positions.copy_within(found * dim..(found + 1) * dim, i * dim);
+            positions[i * dim..(i + 1) * dim].copy_from_slice(&found);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use super::{Nature, Process, Run};
 use crate::auto;
-use crate::config::{ConfigError, Plan};
+use crate::config::Plan;
 use crate::device::{Device, Place};
 use crate::objective::Objective;
 use crate::observer::Observer;
@@ -67,10 +67,10 @@ macro_rules! compiled {
                 observer: &mut (dyn Observer<$t> + Send),
                 device: Option<&dyn Device<$t>>,
             ) -> Result<RunReport<$t>, SolveError> {
-                match plan.config().method.is_auto() {
-                    true if device.is_some() => Err(not_auto().into()),
-                    true => auto::solve(plan, objective, observer),
-                    false => solve_loop(plan, objective, observer, Place::of(device, objective)),
+                match (plan.config().method.is_auto(), device) {
+                    (true, Some(device)) => Err(device.without_auto().into()),
+                    (true, None) => auto::solve(plan, objective, observer),
+                    (false, device) => solve_loop(plan, objective, observer, Place::of(device, objective)),
                 }
             }
             #[inline(never)]
@@ -81,10 +81,10 @@ macro_rules! compiled {
                 device: Option<&dyn Device<$t>>,
                 state: &[u8],
             ) -> Result<RunReport<$t>, StateError> {
-                match plan.config().method.is_auto() {
-                    true if device.is_some() => Err(SolveError::from(not_auto()).into()),
-                    true => auto::resume(plan, objective, observer, state),
-                    false => resume_loop(plan, objective, observer, Place::of(device, objective), state),
+                match (plan.config().method.is_auto(), device) {
+                    (true, Some(device)) => Err(SolveError::from(device.without_auto()).into()),
+                    (true, None) => auto::resume(plan, objective, observer, state),
+                    (false, device) => resume_loop(plan, objective, observer, Place::of(device, objective), state),
                 }
             }
             #[inline(never)]
@@ -93,10 +93,10 @@ macro_rules! compiled {
                 constraints: usize,
                 device: Option<&dyn Device<$t>>,
             ) -> Result<Box<dyn Process<$t>>, SolveError> {
-                Ok(match plan.config().method.is_auto() {
-                    true if device.is_some() => return Err(not_auto().into()),
-                    true => Box::new(auto::Run::begin(plan, false, constraints)?),
-                    false => Box::new(Run::begin(plan, Nature::elsewhere(), constraints, Place::told(device))?),
+                Ok(match (plan.config().method.is_auto(), device) {
+                    (true, Some(device)) => return Err(device.without_auto().into()),
+                    (true, None) => Box::new(auto::Run::begin(plan, false, constraints)?),
+                    (false, device) => Box::new(Run::begin(plan, Nature::elsewhere(), constraints, Place::told(device))?),
                 })
             }
             #[inline(never)]
@@ -106,8 +106,8 @@ macro_rules! compiled {
                 state: &[u8],
             ) -> Result<(Box<dyn Process<$t>>, bool), StateError> {
                 if plan.config().method.is_auto() {
-                    if device.is_some() {
-                        return Err(SolveError::from(not_auto()).into());
+                    if let Some(device) = device {
+                        return Err(SolveError::from(device.without_auto()).into());
                     }
                     let (run, told) = auto::Run::load(plan, false, None, state)?;
                     return Ok((Box::new(run), told));
@@ -128,12 +128,3 @@ macro_rules! compiled {
 }
 
 compiled!(f32 f64);
-
-/// The tuning-free solver asks for a few points at a time.
-fn not_auto() -> ConfigError {
-    ConfigError {
-        field: "method",
-        value: "auto".into(),
-        remedy: "runs on the processor alone; use method cbo on a device".into(),
-    }
-}

@@ -35,6 +35,17 @@ pub trait Process<T>: Debug + Send {
     {
         self.ensemble().mean_of_squares()
     }
+    /// The root mean square distance of the positions from their mean.
+    fn spread(&self) -> f64
+    where
+        T: Scalar,
+    {
+        self.ensemble().spread()
+    }
+    /// Lets the first of several ranks decide whether the run ends. One alone decides.
+    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+        decide()
+    }
     /// The energies of the particles evaluated, as the objective gave them.
     fn energies(&self) -> &[T];
     /// Their constraints.
@@ -116,13 +127,15 @@ pub trait Process<T>: Debug + Send {
 
 /// Tells the observer of the step, and decides whether it is the last.
 pub(crate) fn tell<T: Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
-    let report = StepReport::new(run);
-    let broken = observer.observe(&report).is_break();
-    let reason = if broken { Some(StopReason::Observer) } else { run.stop() };
-    if let Some(reason) = reason {
-        observer.ended(&report, reason);
-    }
-    reason
+    run.confer(&mut || {
+        let report = StepReport::new(run);
+        let broken = observer.observe(&report).is_break();
+        let reason = if broken { Some(StopReason::Observer) } else { run.stop() };
+        if let Some(reason) = reason {
+            observer.ended(&report, reason);
+        }
+        reason
+    })
 }
 
 /// Tells the observer that the run ends within a step, and why.

@@ -1,4 +1,4 @@
-//! Merging the sums of blocks, over however many machines the blocks are spread.
+//! The tree along which the sums of blocks merge, over however many machines the blocks are spread.
 //!
 //! Blocks of particles have a global index. Their sums merge along a fixed binary tree over it: a node of width w holds the blocks
 //! `i w .. (i + 1) w`, and is its left half merged with its right half; a half without blocks adds nothing. Floating-point sums depend on
@@ -8,21 +8,15 @@
 use crate::consensus::Partial;
 use std::ops::Range;
 
-/// Who merges the sums of a step.
-pub(crate) trait Ranks: Send + std::fmt::Debug {
-    /// Merges the sums of this machine's blocks with those of all others.
-    fn merge<'p>(&self, alpha: f64, sums: &'p mut [Partial]) -> &'p Partial;
+/// Sums of blocks that merge.
+pub trait Sums {
+    /// Adds what `other` contributes, under weights of this alpha if there are any.
+    fn add(&mut self, alpha: f64, other: &Self);
 }
 
-/// One machine has all the blocks.
-#[derive(Debug)]
-pub(crate) struct Alone;
-
-impl Ranks for Alone {
-    fn merge<'p>(&self, alpha: f64, sums: &'p mut [Partial]) -> &'p Partial {
-        let blocks = sums.len();
-        merge_range(alpha, 0..blocks, blocks, sums);
-        &sums[0]
+impl Sums for Partial {
+    fn add(&mut self, alpha: f64, other: &Self) {
+        self.merge(alpha, other);
     }
 }
 
@@ -75,35 +69,40 @@ pub fn subtrees(range: Range<usize>, blocks: usize) -> impl Iterator<Item = Node
     })
 }
 
-/// Merges the subtrees of all ranges, given from left to right, into one.
-///
-/// # Panics
-/// If there are none.
-pub fn merge_subtrees(alpha: f64, all: impl IntoIterator<Item = (Node, Partial)>) -> Partial {
-    let mut path: Vec<(Node, Partial)> = Vec::new();
+/// Adds a node at the right end of a range of the tree, and merges what that makes whole. Returns sums that are no longer needed, if there
+/// are any: their memory may be.
+pub fn join<S: Sums>(alpha: f64, path: &mut Vec<(Node, S)>, node: Node, sums: S) -> Option<S> {
+    path.push((node, sums));
+    let mut spare = None;
+    while let [.., (left, _), (right, _)] = path[..]
+        && left.width == right.width
+        && left.first.is_multiple_of(2 * left.width)
+    {
+        spare = merge_last(alpha, path);
+    }
+    spare
+}
+
+/// Merges the subtrees of all ranges, given from left to right, into one; `None` if there are none.
+pub fn merge_subtrees<S: Sums>(alpha: f64, all: impl IntoIterator<Item = (Node, S)>) -> Option<S> {
+    let mut path: Vec<(Node, S)> = Vec::new();
     for (node, sums) in all {
-        path.push((node, sums));
-        while let [.., (left, _), (right, _)] = path[..]
-            && left.width == right.width
-            && left.first.is_multiple_of(2 * left.width)
-        {
-            merge_last(alpha, &mut path);
-        }
+        join(alpha, &mut path, node, sums);
     }
     // What is left lacks right halves, or lies in one.
     while path.len() > 1 {
         merge_last(alpha, &mut path);
     }
-    path.pop().expect("sums to be merged").1
+    path.pop().map(|(_, sums)| sums)
 }
 
-fn merge_last(alpha: f64, path: &mut Vec<(Node, Partial)>) {
-    if let Some((_, right)) = path.pop()
-        && let Some((node, left)) = path.last_mut()
-    {
-        left.merge(alpha, &right);
-        node.width *= 2;
-    }
+/// Merges the last two, and returns the memory of the second.
+fn merge_last<S: Sums>(alpha: f64, path: &mut Vec<(Node, S)>) -> Option<S> {
+    let (_, right) = path.pop()?;
+    let (node, left) = path.last_mut()?;
+    left.add(alpha, &right);
+    node.width *= 2;
+    Some(right)
 }
 
 #[cfg(test)]
@@ -161,7 +160,7 @@ mod tests {
             sent.extend(nodes.into_iter().map(|node| (node, own[node.first - start].clone())));
             start = end;
         }
-        merge_subtrees(ALPHA, sent)
+        merge_subtrees(ALPHA, sent).expect("blocks")
     }
 
     #[test]
@@ -170,7 +169,8 @@ mod tests {
             let all = sums(blocks);
             let whole = tree(Node { first: 0, width: blocks.next_power_of_two() }, &all).expect("a block");
             let mut alone = all.clone();
-            assert_eq!(*Alone.merge(ALPHA, &mut alone), whole, "{blocks} blocks");
+            merge_range(ALPHA, 0..blocks, blocks, &mut alone);
+            assert_eq!(alone[0], whole, "{blocks} blocks");
             assert_eq!(cut(&(1..=blocks).collect::<Vec<_>>(), &all), whole, "{blocks} blocks, one by one");
             for first in 1..blocks {
                 assert_eq!(cut(&[first, blocks], &all), whole, "{blocks} blocks, cut at {first}");

@@ -1,0 +1,71 @@
+//! A run whose particles are spread over ranks, as a user asks for it: what can be, and what is refused.
+
+use super::Backend;
+use crate::auto::Auto;
+use crate::config::{ConfigError, Plan};
+use crate::device::Device;
+use crate::method::Method;
+use crate::objective::{Grouping, Objective};
+use crate::ranks::Communicator;
+use crate::report::SolveError;
+use crate::simd::Scalar;
+use std::sync::Arc;
+
+/// The particles of a run, spread over the ranks of a communicator: to be used by all of them, each with the same settings, through
+/// [`solve_on`](crate::ranks::solve_on) and [`resume_on`](crate::ranks::resume_on).
+///
+/// The first rank alone tells its observer, decides when the run ends, and saves. The report is the same on all ranks but for the
+/// particles: each has its own, unless the first is to have the [whole](Self::whole) swarm.
+#[derive(Debug)]
+pub struct Particles {
+    communicator: Arc<dyn Communicator>,
+    whole: bool,
+}
+
+impl Particles {
+    /// The ranks of this communicator.
+    pub fn new(communicator: Arc<dyn Communicator>) -> Self {
+        Self { communicator, whole: false }
+    }
+
+    /// Lets the first rank have all particles at the end.
+    pub fn whole(self, whole: bool) -> Self {
+        Self { whole, ..self }
+    }
+
+    /// Refuses what needs more than sums of blocks; `constrained` if points have constraints.
+    pub fn check(plan: &Plan, constrained: bool) -> Result<(), ConfigError> {
+        let method = plan.config().method;
+        let why = match method {
+            Method::Auto(_) => NOT_AUTO,
+            Method::Polarised(_) => "has a consensus point for each particle, which all others make",
+            Method::Sampling(_) => "takes the covariance of the swarm as a whole",
+            _ if method.weighs_ranks() => "weighs particles by their order in the whole swarm",
+            _ if constrained => "learns what constraints cost from the whole swarm",
+            _ => return Ok(()),
+        };
+        Err(refused(method, why))
+    }
+}
+
+const NOT_AUTO: &str = "decides from single points, not from sums of a swarm";
+
+fn refused(method: Method, why: &str) -> ConfigError {
+    let remedy = format!("{why}, so that its particles cannot be spread over ranks");
+    ConfigError { field: "method", value: method.to_string(), remedy }
+}
+
+impl<T: Scalar> Device<T> for Particles {
+    fn without_auto(&self) -> ConfigError {
+        refused(Method::Auto(Auto::default()), NOT_AUTO)
+    }
+
+    fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError> {
+        Self::check(plan, objective.constraints() > 0)?;
+        if objective.grouping() != Grouping::Blocks {
+            let (value, remedy) = (plan.config().method.to_string(), "the objective wants to be asked in its own way");
+            return Err(ConfigError { field: "method", value, remedy: remedy.into() }.into());
+        }
+        T::over_ranks(plan, self.communicator.clone(), self.whole)
+    }
+}

@@ -1,0 +1,362 @@
+//! The particles of a run spread over ranks: each has a range of the blocks, and what a step exchanges are sums.
+
+use super::contribution::{Contribution, moments_over};
+use super::{Backend, Cpu, block_rows, first_failure};
+use crate::answers::Answers;
+use crate::config::Plan;
+use crate::consensus::Partial;
+use crate::ensemble::{Ensemble, Extent};
+use crate::method::Move;
+use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
+use crate::ranks::{Node, Request, Team, Travelling, merge_range, subtrees};
+use crate::report::{SolveError, StopReason};
+use crate::schedule::Weighing;
+use crate::simd::Scalar;
+use crate::state::{Reader, StateError, Writer};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What the first rank has asked the others for since the last step.
+#[derive(Debug)]
+struct Seen<T> {
+    ensemble: OnceLock<Ensemble<T>>,
+    energies: [OnceLock<Vec<T>>; 2],
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self { ensemble: OnceLock::new(), energies: [OnceLock::new(), OnceLock::new()] }
+    }
+}
+
+/// This rank's particles, and the others to talk to.
+#[derive(Debug)]
+pub(crate) struct Spread<T> {
+    cpu: Cpu<T>,
+    team: Team,
+    dim: usize,
+    /// Whether the first rank is to have all particles at the end.
+    whole: bool,
+    /// The sums of the step, merged.
+    total: [Partial; 1],
+    /// The position of its least energy.
+    best: Vec<T>,
+    /// The diameter at which the run ends, once it was asked for, and whether some rank was wider than that in this step.
+    limit: Mutex<Option<f64>>,
+    is_wide: bool,
+    seen: Seen<T>,
+}
+
+impl<T: Scalar> Spread<T> {
+    pub fn begin(plan: &Plan, team: Team, whole: bool) -> Result<Self, SolveError> {
+        Ok(Self {
+            cpu: Cpu::begin(plan, Grouping::Blocks, Some(team.clone()))?,
+            dim: plan.dim(),
+            whole,
+            total: [Partial::empty(plan.dim())],
+            best: vec![T::default(); plan.dim()],
+            limit: Mutex::new(None),
+            is_wide: false,
+            seen: Seen::default(),
+            team,
+        })
+    }
+
+    fn limit(&self) -> Option<f64> {
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What this rank contributes to the step that it has evaluated, if it could.
+    fn contribution(&mut self, alpha: f64, has_failed: bool) -> Contribution<T> {
+        let is_wide = self.limit().is_some_and(|limit| !self.is_narrow_here(limit));
+        let (rows, part) = (block_rows(self.dim), self.cpu.population().part.clone());
+        let (first, blocks) = (part.places.start / rows, part.asked().div_ceil(rows));
+        let sums = self.cpu.sums();
+        let range = first..first + sums.len();
+        merge_range(alpha, range.clone(), blocks, sums);
+        let path: Vec<(Node, Partial)> =
+            subtrees(range, blocks).map(|node| (node, sums[node.first - first].clone())).collect();
+        let mut found: Option<(f64, usize, usize)> = None;
+        for (_, sums) in &path {
+            if sums.least < found.map_or(f64::INFINITY, |found| found.0) {
+                found = Some((sums.least, sums.round, sums.particle));
+            }
+        }
+        let nothing = || vec![T::default(); self.dim];
+        let best = found.map_or_else(nothing, |(_, round, place)| {
+            self.cpu.population().points(round).row(place - part.places.start).to_vec()
+        });
+        Contribution { path, least: found.map_or(f64::INFINITY, |found| found.0), best, has_failed, is_wide }
+    }
+
+    /// Merges the sums of the step over all ranks, or fails on all of them.
+    fn merge(&mut self, outcome: Result<f64, EvalError>) -> Result<f64, EvalError> {
+        let (alpha, dim) = (*outcome.as_ref().unwrap_or(&0.0), self.dim);
+        self.seen = Seen::default();
+        let all = self.contribution(alpha, outcome.is_err());
+        let bytes = all.exchanged(&self.team, alpha, dim);
+        let mut from = Reader::plain(&bytes);
+        let mut read = || -> Result<bool, StateError> {
+            let has_failed = from.flag()?;
+            self.is_wide = from.flag()?;
+            from.numbers(&mut self.best)?;
+            self.total = [Partial::read(dim, &mut from)?];
+            Ok(has_failed)
+        };
+        match read() {
+            Ok(false) => outcome,
+            _ => Err(self.team.first_error(outcome.err())),
+        }
+    }
+
+    /// Whether the particles of this rank are narrower than that; those of no rank with none are wide.
+    fn is_narrow_here(&self, limit: f64) -> bool {
+        let ensemble = &self.cpu.population().ensemble;
+        ensemble.is_empty() || ensemble.is_narrower_than(limit)
+    }
+
+    /// The extent of the swarm at the first rank; all take part.
+    fn extent(&self) -> Option<Extent<T>> {
+        let write = |extent: &Option<Extent<T>>| {
+            let mut to = Writer::plain();
+            if let Some(extent) = extent {
+                to.numbers(&extent.low);
+                to.numbers(&extent.high);
+            }
+            to.into_bytes()
+        };
+        let mut all = self.cpu.population().ensemble.extent();
+        self.team.reduce(&mut all, write, |all, bytes| {
+            let mut from = Reader::plain(bytes);
+            let (low, high) = (from.many(self.dim), from.many(self.dim));
+            if let (Some(all), Ok(low), Ok(high)) = (all, low, high) {
+                all.include(&low, &high);
+            }
+        });
+        all
+    }
+
+    /// Whether the whole swarm is narrower, at the first rank; all take part.
+    fn is_narrow_everywhere(&self, limit: f64) -> bool {
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
+        self.extent().is_some_and(|extent| extent.diameter() < limit)
+    }
+
+    /// Numbers of all ranks, one after the other, at the first.
+    fn gathered(&self, numbers: &[T]) -> Vec<T> {
+        let mut to = Writer::plain();
+        to.numbers(numbers);
+        let read = |bytes: Vec<u8>| Reader::plain(&bytes).many::<T>(bytes.len() / size_of::<T>()).unwrap_or_default();
+        self.team.gather(to.into_bytes()).into_iter().flat_map(read).collect()
+    }
+
+    /// Writes the state of all ranks, at the first.
+    fn collect(&self, to: &mut Writer) {
+        let columns = self.cpu.columns_saved();
+        if self.team.is_first() {
+            to.count(self.cpu.population().part.all);
+        }
+        for column in columns {
+            let mut own = Writer::plain();
+            own.numbers(column);
+            self.team.gather(own.into_bytes()).iter().for_each(|bytes| to.append(bytes));
+        }
+        if self.team.is_first() {
+            self.cpu.save_rest(to);
+        }
+    }
+
+    /// Does what the first rank asks, until it asks no more.
+    fn serve(&self) -> Option<StopReason> {
+        loop {
+            match self.team.asked() {
+                Request::Done(reason) => return reason,
+                Request::Narrow(limit) => {
+                    self.is_narrow_everywhere(limit);
+                }
+                Request::Moments => {
+                    moments_over(&self.team, self.cpu.population());
+                }
+                Request::Positions => {
+                    self.gathered(self.cpu.population().ensemble.rows().as_slice());
+                }
+                Request::Energies(round) => {
+                    self.gathered(self.cpu.energies(round));
+                }
+                Request::State => self.collect(&mut Writer::plain()),
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Backend<T> for Spread<T> {
+    fn advance_and_evaluate(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        weighing: Weighing,
+        objective: &dyn Objective<T>,
+    ) -> Result<f64, EvalError> {
+        let outcome = self.cpu.advance_and_evaluate(pending, step, weighing, objective);
+        self.merge(outcome)
+    }
+
+    fn advance(&mut self, pending: &Move, step: u64) {
+        self.cpu.advance(pending, step);
+    }
+
+    fn prepare(&mut self, decided: &mut Move, alpha: f64) {
+        self.cpu.prepare(decided, alpha);
+    }
+
+    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        self.cpu.pool()
+    }
+
+    fn draw_ahead(&mut self, step: u64) {
+        self.cpu.draw_ahead(step);
+    }
+
+    fn points(&self, round: usize) -> Rows<'_, T> {
+        self.cpu.points(round)
+    }
+
+    fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
+        self.cpu.take(round, step, energies, weighing)
+    }
+
+    fn ask(
+        &mut self,
+        _round: usize,
+        _at: StepContext,
+        _objective: &dyn Objective<T>,
+        _answers: &Answers<T>,
+    ) -> Result<(), EvalError> {
+        Err(EvalError::new("particles on several ranks are evaluated in blocks"))
+    }
+
+    fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
+        let outcome = self.cpu.differentiate(at, objective);
+        self.team.agree(outcome)
+    }
+
+    fn sums(&mut self) -> &mut [Partial] {
+        &mut self.total
+    }
+
+    fn count(&self) -> usize {
+        self.cpu.count()
+    }
+
+    /// The best one: the others are elsewhere.
+    fn row(&self, _round: usize, _place: usize) -> &[T] {
+        &self.best
+    }
+
+    fn diameter(&self) -> f64 {
+        let mut bytes = self.extent().map_or(0.0, |extent| extent.diameter()).to_le_bytes();
+        self.team.broadcast(&mut bytes);
+        f64::from_le_bytes(bytes)
+    }
+
+    fn spread(&self) -> f64 {
+        self.team.ask(Request::Moments);
+        moments_over(&self.team, self.cpu.population()).1.iter().sum::<f64>().sqrt()
+    }
+
+    fn particles(&self) -> usize {
+        self.cpu.population().part.all
+    }
+
+    fn is_narrower_than(&self, limit: f64) -> bool {
+        if self.is_wide && self.limit() == Some(limit) {
+            return false;
+        }
+        self.team.ask(Request::Narrow(limit));
+        self.is_narrow_everywhere(limit)
+    }
+
+    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+        if !self.team.is_first() {
+            return self.serve();
+        }
+        let decided = decide();
+        self.team.ask(Request::Done(decided));
+        decided
+    }
+
+    fn first_failure(&self, rounds: usize) -> Option<(usize, f64)> {
+        // All ranks are asked for it, because all know of the failure.
+        let own = first_failure((0..rounds).map(|round| self.cpu.energies(round)));
+        let mut to = Writer::plain();
+        if let Some((row, energy)) = own {
+            to.count(row + self.cpu.population().part.places.start);
+            to.numbers(&[energy]);
+        }
+        let first = self.team.gather(to.into_bytes()).into_iter().find(|bytes| !bytes.is_empty());
+        let first = self.team.broadcast_all(first.unwrap_or_default());
+        let mut from = Reader::plain(&first);
+        let mut energy = [0.0];
+        let row = from.count().ok()?;
+        from.numbers(&mut energy).ok().map(|()| (row, energy[0]))
+    }
+
+    /// At the first rank all positions, elsewhere those that are here.
+    fn ensemble(&self) -> &Ensemble<T> {
+        let own = &self.cpu.population().ensemble;
+        if !self.team.is_first() {
+            return own;
+        }
+        self.seen.ensemble.get_or_init(|| {
+            self.team.ask(Request::Positions);
+            Ensemble::of_rows(&self.gathered(own.rows().as_slice()), self.dim)
+        })
+    }
+
+    /// At the first rank all energies, elsewhere those that are here.
+    fn energies(&self, round: usize) -> &[T] {
+        let own = self.cpu.energies(round);
+        if !self.team.is_first() {
+            return own;
+        }
+        self.seen.energies[round.min(1)].get_or_init(|| {
+            self.team.ask(Request::Energies(round));
+            self.gathered(own)
+        })
+    }
+
+    fn evaluated(&self) -> Option<&[u32]> {
+        self.cpu.evaluated()
+    }
+
+    fn round_of_batches(&self) -> Option<u64> {
+        self.cpu.round_of_batches()
+    }
+
+    fn remembered(&self) -> &[T] {
+        self.cpu.remembered()
+    }
+
+    fn remembered_mut(&mut self) -> &mut [T] {
+        self.cpu.remembered_mut()
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.team.ask(Request::State);
+        self.collect(to);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
+        self.seen = Seen::default();
+        self.cpu.load(from, rounds)
+    }
+
+    fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
+        let Self { team, whole, dim, .. } = &*self;
+        if !whole {
+            return Box::new(self.cpu).into_parts();
+        }
+        let energies = self.gathered(self.cpu.energies(0));
+        let positions = self.gathered(self.cpu.population().ensemble.rows().as_slice());
+        if team.is_first() { (Ensemble::of_rows(&positions, *dim), energies) } else { Box::new(self.cpu).into_parts() }
+    }
+}

@@ -1,0 +1,380 @@
+//! Runs over several ranks, which are threads here: the same bits at any number of them, over all options by random choice.
+
+use cbo::noise::{Noise, Stream};
+use cbo::ranks::farm::{self, Schedule};
+use cbo::ranks::{Communicator, Particles, in_threads, resume_on, solve_on};
+use cbo::{
+    Alpha, BoundHandling, CboConfig, Clock, Diffusion, EvalError, Geometric, InitialLaw, Method, Objective, Observer,
+    Reduction, Rows, RunReport, Scalar, Scheme, Sigma, SolveError, StepContext, StepReport, StopReason, Update,
+    from_fn, resume, solve,
+};
+use std::ops::ControlFlow;
+
+/// Many minima, and a corner where there is no value.
+struct Bumpy {
+    dim: usize,
+    /// Where it fails altogether, if anywhere.
+    breaks_at: Option<(u64, f64)>,
+}
+
+impl<T: Scalar> Objective<T> for Bumpy {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn energies(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        for (i, (row, energy)) in rows.iter().zip(out).enumerate() {
+            let each = row.iter().map(|x| (x.to_f64() - 0.7).powi(2) * (1.0 + (5.0 * x.to_f64()).sin().powi(2)));
+            let value = each.sum::<f64>();
+            *energy = T::from_f64(if row[0].to_f64() > 2.9 { f64::NAN } else { value });
+            if self.breaks_at.is_some_and(|(step, beyond)| at.step == step && row[0].to_f64() > beyond) {
+                return Err(EvalError { row: Some(i), ..EvalError::new("it broke") });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All that can be seen of a run, to the last bit.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    steps: Vec<Vec<u64>>,
+    end: Vec<u64>,
+    words: Vec<String>,
+}
+
+/// Looks at the numbers of each step, and keeps the state of one.
+struct Watch<'a> {
+    seen: &'a mut Seen,
+    keep: Option<(u64, &'a mut Vec<u8>)>,
+}
+
+impl<T: Scalar> Observer<T> for Watch<'_> {
+    fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
+        let mut numbers = vec![step.step(), step.evaluations(), step.failed_evaluations(), u64::from(step.kicked())];
+        numbers.extend(step.consensus().iter().map(|x| x.to_bits()));
+        let more = [step.least(), step.effective_sample_size(), step.alpha(), step.sigma(), step.best().value];
+        numbers.extend(more.map(f64::to_bits));
+        numbers.extend(step.best().x.iter().map(|x| x.to_f64().to_bits()));
+        if step.step().is_multiple_of(3) {
+            numbers.push(step.spread().to_bits());
+        }
+        if step.step() % 5 == 4 {
+            numbers.extend(step.energies().iter().map(|e| e.to_f64().to_bits()));
+            numbers.extend(step.ensemble().rows().as_slice().iter().map(|e| e.to_f64().to_bits()));
+        }
+        self.seen.steps.push(numbers);
+        if let Some((at, state)) = &mut self.keep
+            && *at == step.step()
+        {
+            **state = step.state();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Seen {
+    fn end<T: Scalar>(mut self, outcome: Result<RunReport<T>, SolveError>) -> Self {
+        match outcome {
+            Ok(run) => {
+                let (best, consensus) = (run.best(), run.consensus());
+                self.end.extend([run.steps(), run.evaluations(), run.failed_evaluations(), run.particles() as u64]);
+                self.end.extend([best.value, consensus.value, run.alpha()].map(f64::to_bits));
+                let rows = run.ensemble().rows().as_slice().iter().chain(run.energies());
+                self.end.extend(best.x.iter().chain(&consensus.x).chain(rows).map(|x| x.to_f64().to_bits()));
+                self.words = vec![run.stop().to_string(), run.message().to_string()];
+            }
+            Err(error) => {
+                self.words = vec![format!("{error}")];
+                if let Some(cause) = std::error::Error::source(&error) {
+                    self.words.push(cause.to_string());
+                }
+            }
+        }
+        self
+    }
+}
+
+fn alone<T: Scalar>(config: &CboConfig, objective: &Bumpy) -> Seen {
+    let mut seen = Seen::default();
+    let outcome = solve::<T>(config, objective, &mut Watch { seen: &mut seen, keep: None });
+    seen.end(outcome)
+}
+
+/// What the first rank sees; the others must see the same end.
+fn together<T: Scalar>(size: usize, config: &CboConfig, objective: &Bumpy) -> Seen {
+    let mut all = in_threads(size, |rank| {
+        let (mut seen, particles) = (Seen::default(), Particles::new(rank.clone()).whole(true));
+        let outcome = solve_on::<T>(&particles, config, objective, &mut Watch { seen: &mut seen, keep: None });
+        assert!(rank.rank() == 0 || seen.steps.is_empty(), "only the first rank is told");
+        seen.end(outcome)
+    });
+    let words: Vec<Vec<String>> = all.iter().map(|seen| seen.words[..1].to_vec()).collect();
+    assert!(words.iter().all(|w| *w == words[0]), "{words:?}");
+    all.swap_remove(0)
+}
+
+/// Settings by random choice.
+fn random(number: u64) -> (CboConfig, Bumpy, bool) {
+    let noise = Noise::new(17, Stream::Problem, number);
+    let below = |what: u32, most: usize| noise.below(what, most as u64) as usize;
+    let dim = [2, 3, 8, 16, 40][below(0, 5)];
+    let methods = [
+        "cbo",
+        "cbo",
+        "cbo",
+        "jumps",
+        "adam",
+        "mirror:map=box",
+        "sphere",
+        "hypersurface:surface=torus",
+        "memory",
+        "memory:beta=10,theta=0.5",
+        "memory:gradient=0.1",
+        "hopping",
+        "cbo",
+    ];
+    let mut method: Method = methods[below(1, methods.len())].parse().expect("a method");
+    if matches!(method, Method::Hypersurface(_)) && dim != 3 {
+        method = Method::Cbo;
+    }
+    let mut config = CboConfig::of(method);
+    let plain = method == Method::Cbo;
+    config.particles = 60 * (1 + below(2, 50));
+    config.seed = number;
+    config.steps = Some(4 + below(3, 12) as u64);
+    config.init = InitialLaw::uniform(&vec![(-3.0, 3.0); dim]);
+    if plain {
+        config.alpha = match below(4, 5) {
+            0 => Alpha::EffectiveSampleSize(0.1),
+            1 => Alpha::Constant(f64::INFINITY),
+            2 => Alpha::Geometric(Geometric { start: 1.0, factor: 2.0, clock: Clock::Step, cap: 1e6 }),
+            _ => Alpha::Constant(20.0),
+        };
+        config.diffusion = [Diffusion::Anisotropic, Diffusion::Isotropic][below(5, 2)];
+        config.scheme = [Scheme::EulerMaruyama, Scheme::DriftFirst][below(6, 2)];
+        config.sigma = Sigma::Constant([0.7, 0.2][below(7, 2)]);
+        config.truncation = (below(8, 4) == 0).then_some(0.5);
+        if below(9, 3) == 0 {
+            config.init =
+                InitialLaw::Points((0..config.particles * dim).map(|i| (i as f64 * 0.37).sin() * 2.5).collect());
+        }
+    }
+    if plain || matches!(method, Method::Memory(_)) {
+        if below(10, 2) == 0 {
+            config.batch = Some([30, 60, config.particles / 2][below(11, 3)]);
+            config.update = [Update::Full, Update::Partial][below(12, 2)];
+        }
+        if below(13, 3) == 0 {
+            config.reduction = Some(Reduction { strength: 0.9, least: 0.3 });
+            config.epoch_steps = Some(3);
+        }
+        config.kick = [None, Some(0.3)][below(14, 2)];
+        if below(15, 3) == 0 {
+            config.bounds = Some(vec![(-2.5, 2.0); dim]);
+            config.bound_handling = BoundHandling::Reflect;
+        }
+    }
+    if matches!(method, Method::Mirror(_)) {
+        config.bounds = Some(vec![(-3.0, 3.0); dim]);
+    }
+    match below(16, 6) {
+        0 => config.target = Some(0.5 * dim as f64),
+        1 => config.diameter = Some(4.0),
+        2 => config.strict = true,
+        3 => (config.steps, config.max_evaluations) = (None, Some(9 * config.particles as u64)),
+        _ => (),
+    }
+    let breaks_at = (below(17, 8) == 0).then_some((3, 1.5));
+    (config, Bumpy { dim, breaks_at }, below(18, 2) == 0)
+}
+
+#[test]
+fn any_number_of_ranks_and_threads_gives_the_same_bits() {
+    let (mut spread, mut failed) = (0, 0);
+    for number in 0..60 {
+        let (config, objective, single) = random(number);
+        if config.check(objective.dim).is_err() {
+            continue;
+        }
+        let run = |size: Option<usize>, threads: usize| {
+            let config = CboConfig { threads, ..config.clone() };
+            match (size, single) {
+                (None, true) => alone::<f32>(&config, &objective),
+                (None, false) => alone::<f64>(&config, &objective),
+                (Some(size), true) => together::<f32>(size, &config, &objective),
+                (Some(size), false) => together::<f64>(size, &config, &objective),
+            }
+        };
+        let whole = run(None, 1);
+        for (size, threads) in [(1, 1), (2, 2), (3, 1), (4, 1), (7, 1)] {
+            let seen = run(Some(size), threads);
+            assert!(seen == whole, "settings {number} on {size} ranks of {threads} threads: {config:?}");
+        }
+        spread += usize::from(config.particles > 2000);
+        failed += usize::from(whole.end.is_empty());
+    }
+    assert!(spread > 10 && failed > 2, "{spread} large, {failed} failed");
+}
+
+#[test]
+fn a_run_resumes_on_any_number_of_ranks_or_on_none() {
+    for number in 0..24 {
+        let (config, objective, _) = random(number);
+        let config =
+            CboConfig { steps: Some(12), max_evaluations: None, target: None, diameter: None, strict: false, ..config };
+        let objective = Bumpy { breaks_at: None, ..objective };
+        if config.check(objective.dim).is_err() {
+            continue;
+        }
+        let whole = solve::<f64>(&config, &objective, &mut ()).expect("a run");
+        let on = |size: usize, state: &[u8], until: u64| {
+            let mut kept = in_threads(size, |rank| {
+                let (mut seen, mut kept) = (Seen::default(), Vec::new());
+                let mut watch = Watch { seen: &mut seen, keep: Some((until, &mut kept)) };
+                let particles = Particles::new(rank).whole(true);
+                let run = match state {
+                    [] => solve_on::<f64>(&particles, &config, &objective, &mut watch).expect("a run"),
+                    _ => resume_on::<f64>(&particles, &config, &objective, &mut watch, state).expect("a run"),
+                };
+                (kept, run)
+            });
+            kept.swap_remove(0)
+        };
+        let (state, run) = on(3, &[], 4);
+        assert_eq!(run.stop(), StopReason::Observer);
+        let one = resume::<f64>(&config, &objective, &mut (), &state).expect("one machine");
+        let (state, _) = on(1, &state, 7);
+        let (_, run) = on(4, &state, 99);
+        for run in [&one, &run] {
+            assert_eq!(run.best(), whole.best(), "settings {number}");
+            assert_eq!(run.evaluations(), whole.evaluations());
+            assert_eq!(run.ensemble().rows().as_slice(), whole.ensemble().rows().as_slice(), "settings {number}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_ranks_give_the_bits_of_one() {
+    let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
+    let config = CboConfig {
+        particles: 1100 * 128 + 77,
+        steps: Some(3),
+        alpha: Alpha::Constant(3.0),
+        threads: 1,
+        ..CboConfig::default()
+    };
+    let one = solve(&config, &sphere, &mut ()).expect("a run");
+    let all = in_threads(1000, |rank| {
+        let run = solve_on(&Particles::new(rank.clone()), &config, &sphere, &mut ()).expect("a run");
+        (run.consensus().clone(), run.best().clone(), run.ensemble().len(), rank.sent())
+    });
+    assert_eq!(all.iter().map(|rank| rank.2).sum::<usize>(), config.particles);
+    for (consensus, best, _, sent) in &all {
+        assert_eq!((consensus, best), (one.consensus(), one.best()));
+        // But for the first, which tells all others what it decides, a rank sends few numbers.
+        assert!(*sent < 300_000 || *sent == all[0].3, "{sent} bytes");
+    }
+}
+
+#[test]
+fn what_needs_the_whole_swarm_is_refused_by_name() {
+    let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
+    for name in ["auto", "polarised", "sampling", "hopping:weights=ranks"] {
+        let config = CboConfig { max_evaluations: Some(5000), ..CboConfig::of(name.parse().expect("a method")) };
+        let outcomes = in_threads(2, |rank| solve_on(&Particles::new(rank), &config, &sphere, &mut ()).map(|_| ()));
+        for outcome in outcomes {
+            let said = outcome.expect_err(name).to_string();
+            assert!(said.contains(name.split(':').next().unwrap_or(name)) && said.contains("ranks"), "{said}");
+        }
+    }
+    let costly = from_fn(3, |x: &[f64]| x[0]).costly();
+    let said = in_threads(1, |rank| {
+        solve_on(&Particles::new(rank), CboConfig::default(), &costly, &mut ()).expect_err("costly").to_string()
+    });
+    assert!(said[0].contains("in its own way"), "{said:?}");
+}
+
+/// A run whose evaluations are handed out, as the first rank sees it.
+fn shared<T: Scalar>(
+    size: usize,
+    schedule: Schedule,
+    config: &CboConfig,
+    objective: &(dyn Objective<T> + Sync),
+) -> Seen {
+    let mut all = in_threads(size, |rank| {
+        if rank.rank() > 0 {
+            farm::help::<T>(&*rank, objective, 2);
+            return Seen::default();
+        }
+        let (mut seen, shared) = (Seen::default(), farm::Shared::<T>::new(rank, objective, 2, schedule));
+        let outcome = solve::<T>(config, &shared, &mut Watch { seen: &mut seen, keep: None });
+        seen.end(outcome)
+    });
+    all.swap_remove(0)
+}
+
+#[test]
+fn evaluations_that_are_handed_out_give_the_same_bits_by_any_method() {
+    for name in ["auto", "polarised", "sampling", "hopping:weights=ranks", "cbo", "memory"] {
+        let config =
+            CboConfig { max_evaluations: Some(3000), seed: 5, ..CboConfig::of(name.parse().expect("a method")) };
+        let config = CboConfig { init: InitialLaw::uniform(&[(-3.0, 2.0); 4]), ..config };
+        let objective = Bumpy { dim: 4, breaks_at: None };
+        let costly = from_fn(4, |x: &[f64]| x.iter().map(|v| (v - 0.3).powi(2)).sum()).costly();
+        let whole = alone::<f64>(&config, &objective);
+        let mut seen = Seen::default();
+        let outcome = solve::<f64>(&config, &costly, &mut Watch { seen: &mut seen, keep: None });
+        let of_costly = seen.end(outcome);
+        for (size, schedule) in [(1, Schedule::Dynamic), (2, Schedule::Static), (3, Schedule::Dynamic)] {
+            assert!(shared::<f64>(size, schedule, &config, &objective) == whole, "{name} on {size} ranks");
+            assert!(shared::<f64>(size, schedule, &config, &costly) == of_costly, "{name}, costly, on {size} ranks");
+        }
+    }
+}
+
+#[test]
+fn an_error_on_another_rank_ends_the_run_with_its_row() {
+    let config = CboConfig { steps: Some(9), particles: 50, ..CboConfig::default() };
+    let objective = Bumpy { dim: 3, breaks_at: Some((2, -9.0)) };
+    let seen = shared::<f64>(3, Schedule::Dynamic, &config, &objective);
+    assert_eq!(seen.words, ["step 2: the objective failed", "row 0: it broke"]);
+}
+
+/// Lanes that take their time and say nothing.
+struct Naps;
+
+impl farm::Lanes for Naps {
+    fn count(&self) -> usize {
+        1
+    }
+    fn work(&self, _lane: usize, job: &[u8], say: &mut dyn FnMut(Vec<u8>)) {
+        std::thread::sleep(std::time::Duration::from_micros(u64::from(job[0])));
+        say(job.to_vec());
+    }
+}
+
+#[test]
+fn every_job_is_done_once_and_none_begins_after_the_end() {
+    for (schedule, enough) in [(Schedule::Static, 1000), (Schedule::Dynamic, 1000), (Schedule::Dynamic, 10)] {
+        let heard = in_threads(4, |rank| {
+            if rank.rank() > 0 {
+                farm::serve(&*rank, &Naps);
+                return Vec::new();
+            }
+            let (mut heard, jobs) = (Vec::new(), (0..200u8).map(|job| vec![job]).collect());
+            farm::hand_out(&*rank, &Naps, schedule, jobs, &|| false, &mut |job| {
+                heard.push(job[0]);
+                if heard.len() >= enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            farm::dismiss(&*rank);
+            heard
+        });
+        let mut heard = heard[0].clone();
+        let count = heard.len();
+        heard.sort_unstable();
+        heard.dedup();
+        assert_eq!(heard.len(), count, "none twice");
+        assert_eq!(count, if enough == 10 { count.clamp(10, 14) } else { 200 }, "{schedule}");
+    }
+}
