@@ -1,12 +1,12 @@
 //! An external program as the engine's objective: points in the store are not evaluated again, the others go to the
 //! workers, and every answer goes to the store.
 
-use crate::external::{Attempt, ExternalError, Job, Limits, Outcome, Settings, Workers};
+use crate::external::{Attempt, Board, ExternalError, Job, Limits, Outcome, Settings, Workers};
 use crate::store::{Known, Store, StoreError};
 use cbo::{Answers, EvalError, Grouping, Objective, Rows, Scalar, StepContext};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where the evaluation of a step is.
@@ -124,6 +124,11 @@ impl Evaluations {
     /// said that there is no value stay without one.
     pub fn retry_failed(&mut self, retry: bool) {
         self.retry_failed = retry;
+    }
+
+    /// What each worker is doing.
+    pub fn board(&self) -> Arc<Board> {
+        locked(&self.workers).board()
     }
 
     /// Waits until all that was found so far is on the disk.

@@ -1,11 +1,13 @@
 //! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which continues one.
 
+mod changed;
 pub mod command;
 pub mod formula;
 pub mod history;
 mod limits;
 pub mod outputs;
 mod owner;
+mod record;
 mod resume;
 pub mod sample;
 pub mod target;
@@ -28,7 +30,7 @@ use cbo_lab::certificate::Certificate;
 use cbo_problems::{Formula, Problem};
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
-use cbo_runs::external::ExternalError;
+use cbo_runs::external::{ExternalError, Notice};
 use cbo_runs::folder::{CONFIG, Folder, POINTS};
 use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
@@ -258,10 +260,14 @@ where
         Some(1 | 2) if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let mut checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, &target, begun, options.quiet()));
+    let mut checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, &target, begun, args));
     if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
+    // Up to date until this function ends.
+    let _notice = checkpoints.as_ref().zip(target.evaluations()).map(|(checkpoints, evaluations)| {
+        Notice::put_up(checkpoints.folder().path(), evaluations.board())
+    });
     let objective = target.objective::<T>();
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
