@@ -36,7 +36,8 @@ pub fn run(args: &ReportArgs) -> Result<(), CliError> {
     let mut uses = Uses::new(&origins, false);
     uses.folder("the folder", &args.folder, is_of_a_run);
     uses.output("out", &args.out)?;
-    let page = cbo_view::report::of_folder(&args.folder).map_err(|e| CliError::Usage(format!("folder: {}", told(&e))))?;
+    let page =
+        cbo_view::report::of_folder(&args.folder).map_err(|e| CliError::Usage(format!("folder: {}", told(&e))))?;
     files::write_whole(&args.out, page.as_bytes())?;
     print(&format!("written: {}\n", one_line(&args.out.display().to_string())))
 }

@@ -62,7 +62,13 @@ fn open(address: &str) -> bool {
         "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),
         _ => ("xdg-open", &[]),
     };
-    let quiet = Command::new(program).args(arguments).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let quiet = Command::new(program)
+        .args(arguments)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     let Ok(mut child) = quiet else { return false };
     // It may be the browser itself, which lives on.
     std::thread::spawn(move || child.wait());

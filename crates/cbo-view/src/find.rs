@@ -99,7 +99,8 @@ impl Found {
             self.items.push(Item::new(shown.clone(), folder.into(), Kind::Comparison));
         }
         for experiment in EXPERIMENTS {
-            if is_file(&folder.join(format!("{experiment}.json"))) && is_file(&folder.join(format!("{experiment}.csv"))) {
+            if is_file(&folder.join(format!("{experiment}.json"))) && is_file(&folder.join(format!("{experiment}.csv")))
+            {
                 let shown = format!("{shown}/{experiment}");
                 self.items.push(Item::new(shown, folder.into(), Kind::Experiment(experiment)));
             }

@@ -8,10 +8,10 @@
 //!
 //! Everything here only reads, takes no lock that a run would notice, and bounds what it reads: a folder may be huge, damaged, or growing.
 
-pub mod evaluations;
-pub mod find;
 mod assets;
 mod csv;
+pub mod evaluations;
+pub mod find;
 mod history;
 mod outputs;
 mod read;

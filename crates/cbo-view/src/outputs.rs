@@ -31,7 +31,9 @@ pub fn short(item: &Item) -> Short {
         },
         _ => texts(&report["problems"], |problem| problem["objective"].as_str()).join(", "),
     };
-    let dims = report["problems"].as_array().map_or(&report["parameters"]["dim"], |p| p.first().map_or(&Value::Null, |p| &p["dim"]));
+    let dims = report["problems"]
+        .as_array()
+        .map_or(&report["parameters"]["dim"], |p| p.first().map_or(&Value::Null, |p| &p["dim"]));
     Short {
         id: item.id.clone(),
         name: item.name.clone(),
@@ -54,8 +56,10 @@ fn texts<'a>(list: &'a Value, text: impl Fn(&'a Value) -> Option<&'a str>) -> Ve
 pub fn comparison(folder: &Path) -> Value {
     let table = Table::read(&read::text(&folder.join("curves.csv")).unwrap_or_default(), ROWS);
     let mut curves = Map::new();
-    let places: Option<Vec<usize>> =
-        ["function", "method", "evaluations", "targets_reached", "low", "high"].iter().map(|n| table.place(n)).collect();
+    let places: Option<Vec<usize>> = ["function", "method", "evaluations", "targets_reached", "low", "high"]
+        .iter()
+        .map(|n| table.place(n))
+        .collect();
     if let Some(places) = places {
         for row in table.rows() {
             let function = curves.entry(&row[places[0]]).or_insert_with(|| json!({}));

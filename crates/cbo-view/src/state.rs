@@ -48,7 +48,13 @@ impl State {
             (Some(_), _) => "running",
             (None, Some(stop)) if stop != "interrupt" => "finished",
             (None, Some(_)) => "interrupted",
-            (None, None) => if self.failure().is_some() { "failed" } else { "interrupted" },
+            (None, None) => {
+                if self.failure().is_some() {
+                    "failed"
+                } else {
+                    "interrupted"
+                }
+            }
         }
     }
 

@@ -265,9 +265,10 @@ where
         checkpoints.begin();
     }
     // Up to date until this function ends.
-    let _notice = checkpoints.as_ref().zip(target.evaluations()).map(|(checkpoints, evaluations)| {
-        Notice::put_up(checkpoints.folder().path(), evaluations.board())
-    });
+    let _notice = checkpoints
+        .as_ref()
+        .zip(target.evaluations())
+        .map(|(checkpoints, evaluations)| Notice::put_up(checkpoints.folder().path(), evaluations.board()));
     let objective = target.objective::<T>();
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {

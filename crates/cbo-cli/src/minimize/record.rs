@@ -85,8 +85,7 @@ impl Tracks {
             self.steps.keep(folder, &row, std::iter::empty());
         }
         if self.swarm.wants(step.step()) {
-            let wide =
-                [step.step() as f64, step.time(), step.evaluations() as f64, step.ensemble().len() as f64];
+            let wide = [step.step() as f64, step.time(), step.evaluations() as f64, step.ensemble().len() as f64];
             let narrow = self.snapshot(step);
             self.swarm.keep(folder, &wide, narrow.into_iter());
         }

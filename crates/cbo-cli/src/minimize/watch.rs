@@ -1,9 +1,9 @@
 //! What watches a run: for signals, for the progress bar, for the files, for the checkpoints.
 
 use super::record::Tracks;
-use super::{HISTORY as STEPS, MinimizeArgs, changed, history};
 use super::target::Target;
 use super::task::Task;
+use super::{HISTORY as STEPS, MinimizeArgs, changed, history};
 use crate::film::Film;
 use crate::minimize::eprintln_quietly;
 use crate::progress::Progress;
@@ -85,7 +85,8 @@ impl Checkpoints {
     pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {
         if !self.ended {
             let Summary { cbo, settings, changed, files, run, .. } = self.summary.clone();
-            let summary = Summary { cbo, settings, changed, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
+            let summary =
+                Summary { cbo, settings, changed, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
             self.fault = self.keeper.finish(&Checkpoint { summary, ..from.clone() }).err();
         }
     }

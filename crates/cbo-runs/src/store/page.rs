@@ -1,6 +1,6 @@
 //! Parts of a store for those who watch a run: sorted, filtered, a page at a time, and never for long.
 
-use super::read::{Reading, STATUSES, Row, each_of};
+use super::read::{Reading, Row, STATUSES, each_of};
 use super::{StoreError, file};
 use rusqlite::ToSql;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -107,7 +107,8 @@ impl Reading {
             let count = if condition.is_empty() {
                 total
             } else {
-                let query = format!("SELECT count(*) FROM (SELECT 1 FROM evaluations {condition} LIMIT {})", COUNTED + 1);
+                let query =
+                    format!("SELECT count(*) FROM (SELECT 1 FROM evaluations {condition} LIMIT {})", COUNTED + 1);
                 let count: i64 = connection.query_row(&query, &numbers[..], |row| row.get(0)).map_err(failed)?;
                 count.unsigned_abs()
             };

@@ -75,7 +75,8 @@ impl Guard {
         if token.is_some_and(|token| secret::same(token, &self.token)) {
             return Newcomer;
         }
-        let (name, mut cookies) = (self.name(), headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok()));
+        let (name, mut cookies) =
+            (self.name(), headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok()));
         let is_ours = |cookie: &str| {
             cookie.trim().split_once('=').is_some_and(|(n, value)| n == name && secret::same(value, &self.cookie))
         };

@@ -23,13 +23,30 @@ const FONT = "12px system-ui, -apple-system, 'Segoe UI', sans-serif";
 
 function positive(values: Numbers): Numbers { return values.map((v) => (v !== null && v > 0 ? v : null)); }
 
-/** Ticks of a logarithmic axis: decades only, and no more of them than fit. */
-function decades(_: uPlot, splits: number[]): (number | null)[] {
-  const whole = splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? Math.round(Math.log10(v)) : null));
-  const kept = whole.filter((v) => v !== null);
-  const every = Math.max(1, Math.ceil(kept.length / 6));
-  if (kept.length < 2) return splits;
-  return splits.map((v, k) => (whole[k] !== null && (whole[k]! % every === 0) ? v : null));
+/** The ends of a logarithmic axis; uPlot's own do not go down as far as a swarm does. */
+function ends(_: uPlot, low: number | null, high: number | null): [number, number] {
+  if (low === null || high === null || !(low > 0) || !Number.isFinite(high)) return [1, 10];
+  const [bottom, top] = [Math.log10(low), Math.log10(high)];
+  const more = Math.max(0.04 * (top - bottom), 0.02);
+  return [Math.max(10 ** (bottom - more), 1e-300), 10 ** Math.min(top + more, 300)];
+}
+
+/** Ticks of a logarithmic axis: decades, no more of them than fit; within few decades round numbers. */
+function decades(_: uPlot, _axis: number, low: number, high: number): number[] {
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  const every = Math.max(1, Math.ceil((last - first + 1) / 6));
+  const ticks: number[] = [];
+  if (last - first >= 2) {
+    for (let k = Math.ceil(first / every) * every; k <= last; k += every) ticks.push(Number(`1e${k}`));
+    return ticks;
+  }
+  for (let k = first - 1; k <= last; k++) {
+    for (const digit of [1, 2, 5]) {
+      const tick = Number(`${digit}e${k}`);
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  }
+  return ticks.length > 1 ? ticks : [low, Math.sqrt(low * high), high];
 }
 
 export class Chart {
@@ -107,7 +124,7 @@ export class Chart {
     const value = (_: uPlot, v: number | null) => (v === null ? "–" : short(v, 6));
     const ticks = (_: uPlot, values: (number | null)[]) => values.map((v) => (v === null ? "" : short(v, 4)));
     const rightUsed = content.lines.some((line) => line.right);
-    const scale = (log?: boolean): uPlot.Scale => (log ? { distr: 3, log: 10 } : { distr: 1 });
+    const scale = (log?: boolean): uPlot.Scale => (log ? { distr: 3, log: 10, range: ends } : { distr: 1 });
     const dots = content.lines.map((line) => line.points === true);
     return {
       width: this.place.clientWidth, height: this.height, class: "lines",
@@ -124,10 +141,10 @@ export class Chart {
       legend: { live: true, markers: { width: 3 } },
       scales: { x: { time: false, ...scale(content.logX) }, y: scale(content.logY), right: scale(content.logRight) },
       axes: [
-        axis({ label: content.xLabel, size: 34, values: ticks, ...(content.logX ? { filter: decades } : {}) }),
-        axis({ label: content.yLabel, size: 64, values: ticks, ...(content.logY ? { filter: decades } : {}) }),
+        axis({ label: content.xLabel, size: 34, values: ticks, ...(content.logX ? { splits: decades } : {}) }),
+        axis({ label: content.yLabel, size: 64, values: ticks, ...(content.logY ? { splits: decades } : {}) }),
         ...(rightUsed ? [axis({ scale: "right", side: 1, size: 58, label: content.rightLabel, values: ticks, grid: { show: false },
-          ...(content.logRight ? { filter: decades } : {}) })] : []),
+          ...(content.logRight ? { splits: decades } : {}) })] : []),
       ],
       series: [
         { label: content.xLabel, value },

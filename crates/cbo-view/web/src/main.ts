@@ -31,6 +31,15 @@ if (root) {
         h("p", {}, h("a", { href: "#/" }, "All runs"))]);
     }
   };
+  // In a notebook the page has the address of another one, to which such links would lead.
+  if (data) {
+    root.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null;
+      if (!link) return;
+      event.preventDefault();
+      frame.go(link.getAttribute("href") ?? "#/");
+    });
+  }
   window.addEventListener("hashchange", route);
   void route();
 }

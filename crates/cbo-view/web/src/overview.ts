@@ -75,8 +75,8 @@ export async function overview(frame: Frame): Promise<void> {
       } });
     return h("tr", {},
       h("td", { class: "pick" }, box),
-      h("td", { class: "name" }, h("a", { href: address(run), "data-focus": `link-${run.id}` }, run.name),
-        run.kind === "run" ? null : h("span", { class: "kind" }, run.kind)),
+      h("td", { class: "name" }, h("div", {}, h("a", { href: address(run), "data-focus": `link-${run.id}` }, run.name)),
+        run.kind === "run" ? null : h("div", { class: "kind" }, run.kind)),
       h("td", {}, badge(run.state)),
       h("td", { class: "objective", title: run.objective }, run.objective, run.dim ? h("span", { class: "dim" }, ` ${count(run.dim)}-D`) : null),
       h("td", {}, run.method),
