@@ -55,12 +55,12 @@ export class Chart {
   private readonly place = h("div", { class: "plot" });
   private content: Content | null = null;
   private shape = "";
-  private zoomed = false;
+  private readonly again = h("button", { type: "button", class: "quiet", click: () => this.reset() }, "Reset zoom");
   private readonly ended: (() => void)[] = [];
 
   constructor(private readonly label: string, private readonly height = 280) {
-    const reset = h("button", { type: "button", class: "quiet", click: () => this.reset() }, "Reset zoom");
-    this.element = h("div", { class: "chart" }, this.place, h("div", { class: "under" }, reset));
+    this.element = h("div", { class: "chart" }, this.place, h("div", { class: "under" }, this.again));
+    this.zoomed = false;
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "img");
     this.place.setAttribute("aria-label", `${label}. Left and right move the cursor, plus and minus zoom, 0 resets.`);
@@ -79,6 +79,15 @@ export class Chart {
   show(content: Content): void {
     this.content = content;
     this.draw(false);
+  }
+
+  private get zoomed(): boolean { return !this.again.hidden; }
+  private set zoomed(yes: boolean) { this.again.hidden = !yes; }
+
+  /** Without a cursor the legend tells the last values. */
+  private tell(): void {
+    const last = (this.plot?.data[0].length ?? 0) - 1;
+    if (last >= 0 && (this.plot?.cursor.idx ?? null) === null) this.plot?.setLegend({ idx: last }, false);
   }
 
   private reset(): void {
@@ -107,22 +116,30 @@ export class Chart {
     if (this.plot && !anew && shape === this.shape) {
       this.plot.setData(data, !this.zoomed);
       if (this.zoomed) this.plot.redraw();
-      return;
+      return this.tell();
     }
     this.shape = shape;
     this.zoomed = false;
     this.plot?.destroy();
     this.place.replaceChildren();
     this.plot = new uPlot(this.options(content), data, this.place);
+    this.tell();
   }
 
   private options(content: Content): uPlot.Options {
     const axis = (more: Partial<uPlot.Axis>): uPlot.Axis => ({
-      stroke: colour("muted"), font: FONT, labelFont: FONT, labelSize: 22, labelGap: 2, gap: 4,
+      stroke: colour("muted"), font: FONT, labelFont: FONT, labelSize: 18, labelGap: 0, gap: 4, filter: all,
       grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, ...more,
     });
     const value = (_: uPlot, v: number | null) => (v === null ? "–" : short(v, 6));
-    const ticks = (_: uPlot, values: (number | null)[]) => values.map((v) => (v === null ? "" : short(v, 4)));
+    const ticks = (_: uPlot, values: (number | null)[]) => {
+      const numbers = values.filter((v) => v !== null);
+      const step = Math.abs((numbers[1] ?? 1) - (numbers[0] ?? 0));
+      // As many digits as tell neighbours apart.
+      const digits = Math.ceil(Math.log10(Math.max(...numbers.map(Math.abs), 1e-300) / Math.max(step, 1e-300))) + 1;
+      return values.map((v) => (v === null ? "" : short(v, Math.min(Math.max(digits, 3), 10))));
+    };
+    const all = (_: uPlot, splits: number[]) => splits;
     const rightUsed = content.lines.some((line) => line.right);
     const scale = (log?: boolean): uPlot.Scale => (log ? { distr: 3, log: 10, range: ends } : { distr: 1 });
     const dots = content.lines.map((line) => line.points === true);
@@ -141,8 +158,8 @@ export class Chart {
       legend: { live: true, markers: { width: 3 } },
       scales: { x: { time: false, ...scale(content.logX) }, y: scale(content.logY), right: scale(content.logRight) },
       axes: [
-        axis({ label: content.xLabel, size: 34, values: ticks, ...(content.logX ? { splits: decades } : {}) }),
-        axis({ label: content.yLabel, size: 64, values: ticks, ...(content.logY ? { splits: decades } : {}) }),
+        axis({ label: content.xLabel, size: 24, values: ticks, ...(content.logX ? { splits: decades } : {}) }),
+        axis({ label: content.yLabel, size: 56, values: ticks, ...(content.logY ? { splits: decades } : {}) }),
         ...(rightUsed ? [axis({ scale: "right", side: 1, size: 58, label: content.rightLabel, values: ticks, grid: { show: false },
           ...(content.logRight ? { splits: decades } : {}) })] : []),
       ],
@@ -155,7 +172,7 @@ export class Chart {
         })),
       ],
       bands: (content.bands ?? []).map(([high, low, fill]) => ({ series: [high + 1, low + 1], fill: fill() })),
-      hooks: { setSelect: [() => { this.zoomed = true; }] },
+      hooks: { setSelect: [(u) => { if (u.select.width > 0) this.zoomed = true; }], setCursor: [() => this.tell()] },
     };
   }
 

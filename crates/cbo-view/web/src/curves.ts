@@ -10,7 +10,12 @@ type Over = "evaluations" | "seconds" | "step";
 
 const least = (values: Numbers) => values.reduce<number>((m, v) => (v !== null && v < m ? v : m), Infinity);
 const some = (values: Numbers | undefined): values is Numbers => values !== undefined && values.some((v) => v !== null);
-const differ = (values: Numbers) => values.some((v) => v !== values[0]);
+/** Whether there is something to see: noise in the last digits is not. */
+const differ = (values: Numbers) => {
+  const known = values.filter((v) => v !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  return high - low > 1e-3 * Math.max(Math.abs(low), Math.abs(high));
+};
 
 const AXES: Record<Over, string> = { evaluations: "evaluations", seconds: "seconds", step: "step" };
 

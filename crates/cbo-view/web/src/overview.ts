@@ -68,13 +68,13 @@ export async function overview(frame: Frame): Promise<void> {
 
   const row = (run: Short) => {
     const pick = run.kind === "run" || run.kind === "training";
-    const box = h("input", { type: "checkbox", "aria-label": `Choose ${run.name}`, checked: chosen.has(run.id), disabled: !pick,
+    const box = h("input", { type: "checkbox", "aria-label": `Choose ${run.name}`, checked: chosen.has(run.id),
       "data-focus": `box-${run.id}`, change: () => {
         if (box.checked) chosen.add(run.id); else chosen.delete(run.id);
         draw();
       } });
     return h("tr", {},
-      h("td", { class: "pick" }, box),
+      h("td", { class: "pick" }, pick ? box : null),
       h("td", { class: "name" }, h("div", {}, h("a", { href: address(run), "data-focus": `link-${run.id}` }, run.name)),
         run.kind === "run" ? null : h("div", { class: "kind" }, run.kind)),
       h("td", {}, badge(run.state)),

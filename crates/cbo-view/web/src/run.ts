@@ -156,7 +156,7 @@ export async function run(frame: Frame, id: string, tab: string, stillHere: () =
     // The curves come first, the rest below them.
     body.after(live);
   } else if (tab === "swarm") {
-    swarm = new SwarmPage(frame.source, id);
+    swarm = new SwarmPage(frame.source, id, whole.short.state === "running");
     frame.onEnd(() => swarm?.end());
     fill(body, swarm.element);
     await swarm.load();

@@ -36,7 +36,7 @@ export class SwarmPage {
   private readonly said = h("p", { class: "note number" });
   private readonly ended: (() => void)[] = [];
 
-  constructor(private readonly source: Source, private readonly id: string) {
+  constructor(private readonly source: Source, private readonly id: string, private readonly isRunning: boolean) {
     const size = new ResizeObserver(() => this.paint());
     size.observe(this.canvas);
     this.ended.push(() => size.disconnect(), onChange(() => this.paint()));
@@ -57,7 +57,7 @@ export class SwarmPage {
       return;
     }
     this.lay(this.track);
-    this.go(this.track.snapshots.length - 1);
+    this.go(this.isRunning ? this.track.snapshots.length - 1 : 0);
   }
 
   /** Reads what is new; a page that was at the end stays there. */
@@ -85,27 +85,29 @@ export class SwarmPage {
     });
     this.pair = [0, Math.min(1, d - 1)];
     const pairs = h("span", { class: "bar inner" }, pick(0), pick(1));
+    const step = (words: string, label: string, by: number) =>
+      h("button", { type: "button", "aria-label": label, click: () => { this.stop(); this.go(this.at + by); } }, words);
+    const player = h("div", { class: "bar player" }, this.play, step("‹", "One step back", -1), step("›", "One step on", 1), this.slider,
+      select("Speed", [["10", "10 frames/s"], ["30", "30 frames/s"], ["60", "60 frames/s"]], "60", (v) => { this.rate = Number(v); }));
     const sides = choice("View", [["pair", "Coordinates"], ["principal", "Principal components"], ["parallel", "Best points"]] as const,
       this.side, (side) => {
         this.side = side;
         pairs.hidden = side !== "pair";
+        player.hidden = this.said.hidden = side === "parallel";
         this.look();
       });
     const check = (label: string, on: boolean, change: (on: boolean) => void) => {
       const box = h("input", { type: "checkbox", checked: on, change: () => { change(box.checked); this.look(); } });
       return h("label", { class: "field" }, box, h("span", {}, label));
     };
-    const step = (words: string, label: string, by: number) =>
-      h("button", { type: "button", "aria-label": label, click: () => { this.stop(); this.go(this.at + by); } }, words);
+    this.canvas.classList.toggle("plane", track.about.dim === 2);
     const left = track.about.dim > d ? `The first ${d} of ${count(track.about.dim)} coordinates are kept. ` : "";
     fill(this.element, h("section", { class: "card" },
       h("div", { class: "bar" }, h("h2", {}, "Swarm"), d > 2 ? [sides, pairs] : null,
         check("Follow the swarm", this.follow, (on) => { this.follow = on; }),
         check("Consensus path", this.trail, (on) => { this.trail = on; })),
       this.canvas,
-      h("div", { class: "bar player" }, this.play, step("‹", "One step back", -1), step("›", "One step on", 1), this.slider,
-        select("Speed", [["10", "10 frames/s"], ["30", "30 frames/s"], ["60", "60 frames/s"]], "60", (v) => { this.rate = Number(v); })),
-      this.said,
+      player, this.said,
       h("p", { class: "note" }, `${left}${count(track.snapshots.length)} snapshots of up to ${count(track.about.particles)} particles. `,
         "Circles: particles; cross: consensus point; stars: known minimisers.")));
     this.slider.max = String(track.snapshots.length - 1);
