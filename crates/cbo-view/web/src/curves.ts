@@ -2,6 +2,7 @@
 
 import { Chart, type Content } from "./chart";
 import { choice, h, select } from "./dom";
+import { short } from "./format";
 import { curve } from "./theme";
 import type { History, Numbers } from "./types";
 
@@ -33,6 +34,7 @@ export class Curves {
   private readonly size = new Chart("Effective sample size", 200);
   private readonly weights = new Chart("Alpha and sigma", 200);
   private readonly failed = new Chart("Failed evaluations", 200);
+  private readonly constants = h("p", { class: "note" });
   private readonly parts: { sizes: HTMLElement; weights: HTMLElement; failed: HTMLElement };
 
   constructor(private history: History) {
@@ -50,7 +52,8 @@ export class Curves {
     this.element = h("div", { class: "stack" },
       h("section", { class: "card" }, h("div", { class: "bar" }, h("h2", {}, "Best value and spread"), axes, scale,
         h("label", { class: "field" }, log, h("span", {}, "log axis"))), this.value.element, help),
-      h("div", { class: "grid" }, this.parts.sizes, this.parts.weights, this.parts.failed));
+      h("div", { class: "grid" }, this.parts.sizes, this.parts.weights, this.parts.failed),
+      this.constants);
     this.draw();
   }
 
@@ -93,6 +96,9 @@ export class Curves {
     if (some(c["violation"])) lines.push({ label: "violation", values: c["violation"], colour: () => curve(3), right: true });
     const label = moved && floor !== 0 ? "value above the least" : "value";
     this.value.show({ ...base, lines, logY: log, yLabel: label, rightLabel: "spread", logRight: log });
+    const same = ["effective_sample_size", "alpha", "sigma"].filter((name) => some(c[name]) && !differ(c[name]));
+    this.constants.hidden = same.length === 0;
+    this.constants.textContent = `Constant: ${same.map((name) => `${name.replaceAll("_", " ")} ${short(c[name]?.at(-1), 5)}`).join(", ")}.`;
     this.part(this.parts.sizes, this.size, some(c["effective_sample_size"]) && differ(c["effective_sample_size"]),
       { ...base, lines: [{ label: "effective sample size", values: c["effective_sample_size"] ?? [], colour: () => curve(2) }] });
     const weights: Content["lines"] = [];

@@ -102,7 +102,7 @@ export async function overview(frame: Frame): Promise<void> {
       ? h("p", { class: "empty" }, "No runs here yet. A run with ", h("code", {}, "--out FOLDER"), " below this folder appears by itself.")
       : null,
     h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Runs" },
-      h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "hidden" }, "Choose")), headings,
+      h("table", { class: "runs" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "hidden" }, "Choose")), headings,
         h("th", { scope: "col" }, "Progress"))), body)),
     note,
   ]);

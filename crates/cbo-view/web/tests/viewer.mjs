@@ -48,7 +48,7 @@ awk -v a="$1" -v b="$2" 'BEGIN { if (a > 1.5) { print "mesh failed <img src=x on
 `, { mode: 0o755 });
   cbo("minimize", "rastrigin", "--dim", "2", "--method", "cbo", "--particles", "400", "--steps", "1000", "--diameter", "off", "--stagnation", "off",
     "--out", "runs/rastrigin", "-q");
-  cbo("minimize", "ackley", "--dim", "8", "--particles", "100", "--alpha", "ess:0.1", "--steps", "200", "--sigma", "falling:2,0.5", "--out", "runs/ackley", "-q");
+  cbo("minimize", "ackley", "--dim", "8", "--particles", "100", "--alpha", "5", "--steps", "200", "--sigma", "falling:2,0.5", "--out", "runs/ackley", "-q");
   cbo("minimize", "rastrigin", "--dim", "20", "--out", "runs/auto", "-q");
   cbo("minimize", "--formula", "sum(x^2 + sin(5*x))", "--dim", "1", "--bounds", "-3,3", "--method", "cbo", "--steps", "60", "--out", "runs/formula", "-q");
   cbo("minimize", "--command", "./program.sh {x}", "--dim", "2", "--bounds", "-2,2", "--workers", "2", "--max-evaluations", "120", "--out", "runs/program", "-q");
