@@ -32,5 +32,6 @@ mod results;
 mod runs;
 mod shell;
 mod theory;
+mod viewer;
 mod words;
 mod workspace;

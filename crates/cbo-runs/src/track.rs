@@ -259,6 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_cannot_be_written_is_written_later() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(place.path(), false).expect("a folder");
+        let path = place.path().join("x.track");
+        // A folder in its place cannot be replaced.
+        std::fs::create_dir_all(path.join("full")).expect("a folder");
+        let mut recorder = Recorder::new(&folder, "x.track", head(), 8, None);
+        keep(&mut recorder, &folder, 0..3);
+        std::fs::remove_dir_all(&path).expect("removed");
+        keep(&mut recorder, &folder, 3..5);
+        assert_eq!(Track::read(&path, 1 << 20).expect("a track").len(), 5);
+    }
+
+    #[test]
     fn whatever_is_cut_off_or_wrong_is_no_record_and_no_panic() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::create(place.path(), false).expect("a folder");
