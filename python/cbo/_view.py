@@ -94,7 +94,7 @@ def view_result(result: OptimizeResult, height: int) -> View:
         "short": short, "x": _list(result.x[:256]), "violation": _number(result.violation) or None, "stop": result.stop,
         "version": __version__, "message": result.message, "phases": phases, "settings": settings, "knows_changes": False,
         "log": result.explanation, "faults": [], "history": {"columns": steps, "spacing": spacing},
-        "swarm": {"frames": 1, "last": int(result.nit)} if swarm else None,
+        "swarm": {"frames": 1} if swarm else None,
     }  # fmt: skip
     item = {"whole": whole, "page": None, "swarm": swarm, "pictures": {}}
     return View(page_of_data(json.dumps({"left_out": 0, "runs": [short], "items": {"result": item}})), height)

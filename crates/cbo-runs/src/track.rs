@@ -17,7 +17,7 @@ use crate::folder::Folder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -73,9 +73,30 @@ pub struct Track {
 }
 
 impl Track {
+    /// How many records a track has, without reading them. `None` if it is none.
+    pub fn count(path: &Path) -> Option<u64> {
+        let mut file = files::open_own(path).ok()?;
+        let head = Self::read_head(&mut file)?;
+        let start = file.stream_position().ok()?;
+        file.metadata().ok()?.len().saturating_sub(start).checked_div(head.size() as u64)
+    }
+
     /// Reads a track, with up to `most` bytes of records; the rest is left out. `None` if it is none.
     pub fn read(path: &Path, most: usize) -> Option<Self> {
         let mut file = files::open_own(path).ok()?;
+        let head = Self::read_head(&mut file)?;
+        let size = head.size();
+        if size > most {
+            return None;
+        }
+        let mut records = Vec::new();
+        file.take((most - most % size) as u64).read_to_end(&mut records).ok()?;
+        records.truncate(records.len() - records.len() % size);
+        Some(Self { head, records })
+    }
+
+    /// Reads what the records hold; they follow in the file.
+    fn read_head(file: &mut File) -> Option<Head> {
         let mut start = [0; 16];
         file.read_exact(&mut start).ok()?;
         let mut rest = start.strip_prefix(MAGIC)?;
@@ -88,14 +109,8 @@ impl Track {
         file.read_exact(&mut text).ok()?;
         let head: Head = serde_json::from_slice(&text).ok()?;
         // Sizes that make no sense, of a file that is not ours, must not overflow.
-        let size = head.narrow.checked_mul(4)?.checked_add(head.wide.len().checked_mul(8)?)?;
-        if head.wide.is_empty() || size > most {
-            return None;
-        }
-        let mut records = Vec::new();
-        file.take((most - most % size) as u64).read_to_end(&mut records).ok()?;
-        records.truncate(records.len() - records.len() % size);
-        Some(Self { head, records })
+        head.narrow.checked_mul(4)?.checked_add(head.wide.len().checked_mul(8)?)?;
+        Some(head).filter(|head| !head.wide.is_empty())
     }
 
     /// Number of records.
@@ -248,6 +263,7 @@ mod tests {
         assert_eq!(track.steps().collect::<Vec<_>>(), [0, 8, 16, 24, 32, 40, 48]);
         assert_eq!(track.column("best").expect("a column"), [-0.5; 7]);
         assert_eq!((track.head.clone(), track.column("worst")), (head(), None));
+        assert_eq!((Track::count(&path), Track::count(place.path())), (Some(7), None));
         assert_eq!(std::fs::read(&path).expect("a file"), track.to_bytes());
         // A resumed run takes its last steps again, and ends with the same file as one that was not cut off.
         let mut again = Recorder::new(&folder, "x.track", head(), 8, Some(30));

@@ -16,8 +16,8 @@ pub const MOST: u64 = 5_000_000;
 /// Times of the last attempts that are shown.
 const TIMES: u64 = 2000;
 
-/// Rows up to which a store is summed up: more would take too long for a page that is asked for often.
-const SUMMED: u64 = 200_000;
+/// Rows up to which a store is summed up: of a run at work, whose page is asked for often, and of others.
+const SUMMED: [u64; 2] = [20_000, 2_000_000];
 
 /// What a page is asked for, as the address has it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -77,7 +77,7 @@ pub fn count(folder: &Path) -> Option<u64> {
 }
 
 /// A store in short; null if there is none.
-pub fn in_short(folder: &Path) -> Value {
+pub fn in_short(folder: &Path, is_running: bool) -> Value {
     if !read::is_file(&folder.join(EVALUATIONS)) {
         return Value::Null;
     }
@@ -85,7 +85,7 @@ pub fn in_short(folder: &Path) -> Value {
         let store = open(folder)?;
         let page = store.page(&Filter::default(), Column::Id, true, 0, 1)?;
         let times = store.times(TIMES)?;
-        let summary = if page.total <= SUMMED { Some(store.summary(3)?) } else { None };
+        let summary = if page.total <= SUMMED[usize::from(!is_running)] { Some(store.summary(3)?) } else { None };
         Ok::<_, StoreError>((page.total, times, summary))
     };
     match seen() {

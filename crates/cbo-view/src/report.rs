@@ -54,7 +54,7 @@ fn data(items: &[Item]) -> Value {
     let (mut shorts, mut items_of) = (Vec::new(), Map::new());
     for item in items.iter().take(ITEMS) {
         let question = Question { limit: ROWS, sort: "value".into(), way: "up".into(), ..Question::default() };
-        let whole = run::whole(item);
+        let whole = run::whole(item, true);
         shorts.push(whole["short"].clone());
         let pictures: Map<String, Value> = ["misclassified", "experiment"]
             .iter()

@@ -107,16 +107,16 @@ fn short_of_run(item: &Item, state: &State, history: &History) -> Short {
     }
 }
 
-/// Everything about an item.
-pub fn whole(item: &Item) -> Value {
+/// Everything about an item; its history can be left out.
+pub fn whole(item: &Item, with_history: bool) -> Value {
     match item.kind {
-        Kind::Run => whole_run(item),
+        Kind::Run => whole_run(item, with_history),
         Kind::Comparison => json!({ "short": short(item), "comparison": outputs::comparison(&item.path) }),
         Kind::Experiment(name) => json!({ "short": short(item), "experiment": outputs::experiment(&item.path, name) }),
     }
 }
 
-fn whole_run(item: &Item) -> Value {
+fn whole_run(item: &Item, with_history: bool) -> Value {
     let folder = &item.path;
     let (state, history) = (State::of(folder), History::of(folder));
     let summary = state.summary.clone().unwrap_or_default();
@@ -132,7 +132,7 @@ fn whole_run(item: &Item) -> Value {
     let result = read::json(&folder.join("result.json")).filter(|_| short.state == "finished");
     let told = |key: &str| result.as_ref().and_then(|result| result.get(key)).cloned().unwrap_or(Value::Null);
     let workers = read::json(&folder.join(WORKERS)).and_then(|w| serde_json::from_value::<Vec<WorkerState>>(w).ok());
-    let swarm = Track::read(&folder.join(SWARM), SWARM_BYTES).filter(|track| !track.is_empty());
+    let frames = Track::count(&folder.join(SWARM)).filter(|frames| *frames > 0);
     json!({
         "x": summary.x.iter().take(256).collect::<Vec<_>>(),
         "violation": summary.violation,
@@ -151,10 +151,10 @@ fn whole_run(item: &Item) -> Value {
         "path": folder.display().to_string(),
         "log": state.log,
         "faults": state.faults,
-        "history": history,
+        "history": with_history.then_some(history),
         "workers": workers.filter(|_| short.state == "running"),
-        "evaluations": evaluations::in_short(folder),
-        "swarm": swarm.map(|track| json!({ "frames": track.len(), "last": track.steps().last() })),
+        "evaluations": evaluations::in_short(folder, short.state == "running"),
+        "swarm": frames.map(|frames| json!({ "frames": frames })),
         "training": is_training.then(|| outputs::training(folder)),
         "short": short,
     })

@@ -108,6 +108,8 @@ struct Which {
     #[serde(default)]
     name: String,
     after: Option<u64>,
+    /// Whether the history is left out.
+    brief: Option<u8>,
     spacing: Option<u64>,
 }
 
@@ -129,7 +131,7 @@ async fn runs(State(app): Shared) -> Result<Response, Response> {
 }
 
 async fn whole(State(app): Shared, Query(which): Query<Which>) -> Result<Response, Response> {
-    Ok(is_json(&of_item(app, which.id, |item| Some(run::whole(item))).await?))
+    Ok(is_json(&of_item(app, which.id, move |item| Some(run::whole(item, which.brief.is_none()))).await?))
 }
 
 async fn history(State(app): Shared, Query(which): Query<Which>) -> Result<Response, Response> {

@@ -72,7 +72,7 @@ function relief(landscape: Landscape): HTMLCanvasElement {
     const height = value === null ? 1 : ((value - low) / Math.max(high - low, 1e-300)) ** power;
     // Calm colours, so that particles are seen: part of viridis over the paper.
     const [red, green, blue] = viridis(0.05 + 0.95 * height);
-    const [paper, part] = isDark() ? [18, 0.5] : [255, 0.42];
+    const [paper, part] = isDark() ? [18, 0.55] : [255, 0.58];
     const row = rows - 1 - Math.floor(k / columns);
     const at = 4 * (row * columns + (k % columns));
     image.data[at] = paper + (red - paper) * part;

@@ -170,7 +170,7 @@ export async function run(frame: Frame, id: string, tab: string, stillHere: () =
     if (busy) { waits = true; return; }
     busy = true;
     try {
-      const [fresh, more] = await Promise.all([frame.source.whole(id).catch(() => null),
+      const [fresh, more] = await Promise.all([frame.source.whole(id, true).catch(() => null),
         curves ? frame.source.history(id, curves.last, curves.spacing).catch(() => null) : null]);
       if (!stillHere()) return;
       if (fresh) whole = fresh;

@@ -6,7 +6,8 @@ export interface Source {
   /** Whether what is shown can change. */
   readonly live: boolean;
   runs(): Promise<{ folders: string[]; runs: Short[]; left_out?: number }>;
-  whole(id: string): Promise<Whole>;
+  /** Everything about a run; `brief` without its history. */
+  whole(id: string, brief?: boolean): Promise<Whole>;
   history(id: string, after: number, spacing: number): Promise<History>;
   /** The track of the swarm, or what is new in it; nothing if there is none. */
   swarm(id: string, after?: { step: number; spacing: number }): Promise<ArrayBuffer | null>;
@@ -37,7 +38,7 @@ export class Remote implements Source {
   readonly live = true;
 
   async runs() { return (await ask("/api/runs")).json(); }
-  async whole(id: string) { return (await ask(`/api/run?${query(id, {})}`)).json(); }
+  async whole(id: string, brief = false) { return (await ask(`/api/run?${query(id, {})}${brief ? "&brief=1" : ""}`)).json(); }
 
   async history(id: string, after: number, spacing: number) {
     return (await ask(`/api/history?${query(id, {})}&after=${after}&spacing=${spacing}`)).json();

@@ -57,7 +57,7 @@ export interface Whole {
   x?: number[]; violation?: number | null; stop?: string | null; version?: string; process?: number | null; failure?: string | null;
   message?: string | null; minimum?: number | null; distance?: number | null; phases?: Phase[] | null;
   settings?: Setting[]; knows_changes?: boolean; repeat?: string; resume?: string | null; path?: string; log?: string[]; faults?: string[];
-  history?: History; workers?: Worker[] | null; evaluations?: Stored | null; swarm?: { frames: number; last: number | null } | null;
+  history?: History; workers?: Worker[] | null; evaluations?: Stored | null; swarm?: { frames: number } | null;
   training?: Training | null; comparison?: Comparison; experiment?: Experiment;
 }
 
