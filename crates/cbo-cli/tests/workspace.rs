@@ -86,5 +86,5 @@ fn manifests_say_what_a_registry_shows() {
         }
         seen += 1;
     }
-    assert_eq!(seen, 6);
+    assert_eq!(seen, 7);
 }

@@ -128,6 +128,11 @@ impl Track {
         self.records.chunks_exact(self.head.size().max(1)).map(step_of)
     }
 
+    /// The step of the last record.
+    pub fn last(&self) -> Option<u64> {
+        self.records.rchunks_exact(self.head.size().max(1)).next().map(step_of)
+    }
+
     /// A column of wide numbers, by its name.
     pub fn column(&self, name: &str) -> Option<Vec<f64>> {
         let place = 8 * self.head.wide.iter().position(|wide| wide == name)?;
@@ -176,7 +181,7 @@ impl Recorder {
         let before = step.and_then(|step| Some((step, Track::read(&folder.file(name), most)?)));
         let track = match before {
             Some((step, mut before)) if before.head == head => {
-                before.retain(|s| s < step);
+                before.retain(|s| s <= step);
                 before
             }
             _ => Track { head, records: Vec::new() },
@@ -189,9 +194,9 @@ impl Recorder {
         Self { name, capacity: capacity.max(2), spacing, track, written: usize::MAX, file: None, last: None }
     }
 
-    /// Whether this step is to be kept.
+    /// Whether this step is to be kept: one that is there already, because the run has taken it before, is not.
     pub fn wants(&self, step: u64) -> bool {
-        step.is_multiple_of(self.spacing)
+        step.is_multiple_of(self.spacing) && self.track.last().is_none_or(|last| last < step)
     }
 
     /// Keeps a step; there must be as many numbers as the head says.
@@ -265,10 +270,12 @@ mod tests {
         assert_eq!((track.head.clone(), track.column("worst")), (head(), None));
         assert_eq!((Track::count(&path), Track::count(place.path())), (Some(7), None));
         assert_eq!(std::fs::read(&path).expect("a file"), track.to_bytes());
-        // A resumed run takes its last steps again, and ends with the same file as one that was not cut off.
-        let mut again = Recorder::new(&folder, "x.track", head(), 8, Some(30));
-        keep(&mut again, &folder, 30..50);
-        assert_eq!(Track::read(&path, 1 << 20).expect("a track"), track);
+        // A resumed run takes the steps after its checkpoint again, and ends with the same file as one that was not cut off.
+        for first in [30, 31, 32, 33] {
+            let mut again = Recorder::new(&folder, "x.track", head(), 8, Some(32));
+            keep(&mut again, &folder, first..50);
+            assert_eq!(Track::read(&path, 1 << 20).expect("a track"), track, "{first}");
+        }
         let other = Head { narrow: 4, ..head() };
         assert!(Recorder::new(&folder, "x.track", other, 8, Some(30)).track.is_empty(), "another run's");
         assert_eq!(Track::read(&path, 3 * head().size() + 5).expect("a part").len(), 3);

@@ -252,9 +252,14 @@ for (const [scheme, width] of [["light", 1400], ["dark", 1400], ["light", 400], 
       if (run) await page.getByRole("heading", { level: 1, name: run }).waitFor();
       if (tab) await page.getByRole("link", { name: tab, exact: true }).click();
       if (name === "best-points") await page.getByRole("button", { name: "Best points" }).click();
-      await page.waitForTimeout(250);
+      await page.waitForTimeout(shots ? 300 : 100);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `${name} is ${wide} pixels wide`);
+      // What is narrow has the same contents; two pages of it are enough.
+      if (width === 400 && !["overview", "run"].includes(name)) {
+        if (shots) await page.screenshot({ path: join(shots, `${name}-${scheme}-${width}.png`), fullPage: true });
+        continue;
+      }
       await page.addScriptTag({ content: axe });
       const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
       const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
