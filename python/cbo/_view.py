@@ -84,7 +84,8 @@ def view_result(result: OptimizeResult, height: int) -> View:
         "best": _number(result.fun), "steps": int(result.nit), "evaluations": int(result.nfev),
         "failed": int(result.failed_evaluations), "seconds": _number(result.seconds), "active": 0, "curve": curve,
     }  # fmt: skip
-    spacing = int(steps["step"][1] - steps["step"][0]) if len(steps.get("step", [])) > 1 else 1
+    apart = np.diff(result.history["step"][:2])
+    spacing = int(apart[0]) if len(apart) > 0 else 1
     phases = [
         {"name": p["name"], "from": p["start"], "to": p["stop"], "best": _number(p["best"]), "end": p["end"]}
         for p in result.phases

@@ -1,7 +1,7 @@
 // Every page in a real browser, live runs, a swarm that plays, tables, dark and light, wide and narrow, keyboard alone.
 // `SHOTS=FOLDER npm test` also makes pictures of all pages.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { browser, cbo, crowd, ended, make, place, runs, start, tidy, view } from "./viewer.mjs";
@@ -214,6 +214,20 @@ test("a report is one file with the same pages, and asks nobody", async ({ chrom
   await page.getByRole("link", { name: "program" }).click();
   await page.getByRole("link", { name: "Evaluations" }).click();
   await until("rows", async () => (await page.locator("tbody tr").count()) > 10);
+  await page.context().close();
+});
+
+test("the same pages work in the frame of a notebook, which may run scripts and nothing else", async ({ chrome }) => {
+  const report = readFileSync(join(place, "report.html"), "utf8").replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  writeFileSync(join(place, "notebook.html"), `<!doctype html><h1>Notebook</h1>
+    <iframe sandbox="allow-scripts" style="width: 1200px; height: 700px" srcdoc="${report}"></iframe>`);
+  const page = await open(chrome, `file://${join(place, "notebook.html")}`);
+  const frame = page.frameLocator("iframe");
+  await frame.getByRole("link", { name: "rastrigin", exact: true }).click();
+  await frame.getByRole("link", { name: "Swarm" }).click();
+  await frame.locator("canvas.swarm").waitFor();
+  await frame.getByRole("link", { name: "Runs" }).click();
+  await frame.getByRole("link", { name: "ackley", exact: true }).waitFor();
   await page.context().close();
 });
 
