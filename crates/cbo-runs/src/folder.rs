@@ -132,6 +132,12 @@ impl Folder {
         self.lock.handle.write_whole(name, contents).map_err(self.fault(name))
     }
 
+    /// The same without waiting for the disk, for files that are only looked at.
+    pub fn write_loosely(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
+        self.check()?;
+        self.lock.handle.write_loosely(name, contents).map_err(self.fault(name))
+    }
+
     /// Opens a file for writing at its end.
     pub fn add_to(&self, name: &str) -> io::Result<fs::File> {
         self.lock.handle.open_own(name, For::Adding)

@@ -14,6 +14,7 @@
 
 use crate::files;
 use crate::folder::Folder;
+use cbo::Scalar;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -29,8 +30,11 @@ pub const VERSION: u32 = 1;
 /// The longest head that is read.
 const LONGEST_HEAD: usize = 1 << 22;
 
-/// How long records may wait to be written together.
-const WAIT: Duration = Duration::from_millis(20);
+/// How long records wait at least and at most to be written together. In between it is a multiple of the time that writing took, so that
+/// a slow disk, or a file that has to be written anew, takes little of the run's time.
+const LEAST_WAIT: Duration = Duration::from_millis(20);
+const MOST_WAIT: Duration = Duration::from_millis(400);
+const SHARE: u32 = 20;
 
 /// What the records hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -150,13 +154,41 @@ impl Track {
     /// Keeps the records whose step `keep` wants.
     pub fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         let size = self.head.size().max(1);
-        let kept = self.records.chunks_exact(size).filter(|record| keep(step_of(record)));
-        self.records = kept.flatten().copied().collect();
+        let mut end = 0;
+        for start in (0..self.records.len()).step_by(size) {
+            if keep(step_of(&self.records[start..])) {
+                self.records.copy_within(start..start + size, end);
+                end += size;
+            }
+        }
+        self.records.truncate(end);
     }
 }
 
 fn step_of(record: &[u8]) -> u64 {
     record.first_chunk().map_or(0, |bytes| f64::from_le_bytes(*bytes) as u64)
+}
+
+/// Numbers that can be kept as narrow ones. Implemented here, for each precision by itself, so that whoever records a run need not be
+/// compiled for speed.
+pub trait Narrow: Scalar {
+    /// Adds numbers to the narrow ones of a record.
+    fn narrow(numbers: &[Self], to: &mut Vec<u8>);
+}
+
+impl Narrow for f32 {
+    fn narrow(numbers: &[Self], to: &mut Vec<u8>) {
+        to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    }
+}
+
+impl Narrow for f64 {
+    fn narrow(numbers: &[Self], to: &mut Vec<u8>) {
+        to.reserve(4 * numbers.len());
+        for number in numbers {
+            to.extend_from_slice(&(*number as f32).to_le_bytes());
+        }
+    }
 }
 
 /// Writes the track of a run.
@@ -170,7 +202,8 @@ pub struct Recorder {
     written: usize,
     /// None before the first record, and after a fault.
     file: Option<File>,
-    last: Option<Instant>,
+    /// When the next records are to be written.
+    next: Option<Instant>,
 }
 
 impl Recorder {
@@ -191,7 +224,7 @@ impl Recorder {
             let two = steps.next().zip(steps.next());
             two.map_or(1, |(first, second)| second.saturating_sub(first).max(1))
         };
-        Self { name, capacity: capacity.max(2), spacing, track, written: usize::MAX, file: None, last: None }
+        Self { name, capacity: capacity.max(2), spacing, track, written: usize::MAX, file: None, next: None }
     }
 
     /// Whether this step is to be kept: one that is there already, because the run has taken it before, is not.
@@ -199,8 +232,8 @@ impl Recorder {
         step.is_multiple_of(self.spacing) && self.track.last().is_none_or(|last| last < step)
     }
 
-    /// Keeps a step; there must be as many numbers as the head says.
-    pub fn keep(&mut self, folder: &Folder, wide: &[f64], narrow: impl Iterator<Item = f32>) {
+    /// Keeps a step; there must be as many numbers as the head says, the narrow ones as [`Narrow::narrow`] gives them.
+    pub fn keep(&mut self, folder: &Folder, wide: &[f64], narrow: &[u8]) {
         if self.track.len() >= self.capacity {
             self.spacing *= 2;
             let spacing = self.spacing;
@@ -209,27 +242,28 @@ impl Recorder {
         }
         let before = self.track.records.len();
         wide.iter().for_each(|number| self.track.records.extend(number.to_le_bytes()));
-        narrow.for_each(|number| self.track.records.extend(number.to_le_bytes()));
+        self.track.records.extend_from_slice(narrow);
         if self.track.records.len() - before != self.track.head.size() {
             self.track.records.truncate(before);
             return;
         }
-        if self.last.is_none_or(|last| last.elapsed() >= WAIT) {
+        if self.next.is_none_or(|next| Instant::now() >= next) {
             self.flush(folder);
         }
     }
 
     /// Writes what waits. After a fault, the whole file is written again with the next record.
     pub fn flush(&mut self, folder: &Folder) {
+        let start = Instant::now();
         let outcome = if self.written == usize::MAX { self.write_all(folder) } else { self.append() };
         self.written = if outcome.is_ok() { self.track.records.len() } else { usize::MAX };
-        // A disk that is full is not asked again at once.
-        self.last = Some(Instant::now());
+        let wait = (start.elapsed() * SHARE).clamp(LEAST_WAIT, MOST_WAIT);
+        self.next = Some(Instant::now() + wait);
     }
 
     fn write_all(&mut self, folder: &Folder) -> io::Result<()> {
         self.file = None;
-        folder.write(self.name, &self.track.to_bytes()).map_err(io::Error::other)?;
+        folder.write_loosely(self.name, &self.track.to_bytes()).map_err(io::Error::other)?;
         self.file = Some(folder.add_to(self.name)?);
         Ok(())
     }
@@ -251,7 +285,10 @@ mod tests {
     fn keep(recorder: &mut Recorder, folder: &Folder, steps: std::ops::Range<u64>) {
         for step in steps {
             if recorder.wants(step) {
-                recorder.keep(folder, &[step as f64, -0.5], [1.0, 2.0, step as f32].into_iter());
+                let mut narrow = Vec::new();
+                f32::narrow(&[1.0], &mut narrow);
+                f64::narrow(&[2.0, step as f64], &mut narrow);
+                recorder.keep(folder, &[step as f64, -0.5], &narrow);
             }
         }
         recorder.flush(folder);

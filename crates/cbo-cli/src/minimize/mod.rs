@@ -25,7 +25,7 @@ use crate::result::Summary;
 use crate::resume::refused;
 use crate::values::{self, Precision, Switch};
 use crate::{certify, interrupt, settings, text, waits};
-use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
+use cbo::{History, Method, Objective, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::{Formula, Problem};
 use cbo_runs::checkpoint::Checkpoint;
@@ -34,6 +34,7 @@ use cbo_runs::external::{ExternalError, Notice};
 use cbo_runs::folder::{CONFIG, Folder, POINTS};
 use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
+use cbo_runs::track::Narrow;
 use clap::Args;
 use command::{CommandOptions, CommandSpec};
 use formula::FormulaOptions;
@@ -227,7 +228,7 @@ fn go(
     }
 }
 
-fn go_in<T: Scalar>(
+fn go_in<T: Narrow>(
     args: &MinimizeArgs,
     task: &Task,
     device: &Ready,

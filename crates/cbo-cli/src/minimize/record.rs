@@ -1,9 +1,9 @@
 //! What a run leaves in its folder for those who watch it: its steps, and its particles on their way.
 
 use super::task::{Subject, Task};
-use cbo::{InitialLaw, Record, Scalar, StepReport};
+use cbo::{InitialLaw, Record, StepReport};
 use cbo_runs::folder::{Folder, STEPS, SWARM};
-use cbo_runs::track::{Head, Recorder};
+use cbo_runs::track::{Head, Narrow, Recorder};
 use serde_json::{Value, json};
 
 /// The numbers of a step.
@@ -52,6 +52,8 @@ pub struct Tracks {
     swarm: Recorder,
     particles: usize,
     coordinates: usize,
+    /// The narrow numbers of a snapshot, before they are kept.
+    snapshot: Vec<u8>,
 }
 
 impl Tracks {
@@ -72,36 +74,40 @@ impl Tracks {
         let head = Head { wide: names(&SNAPSHOT), narrow, about };
         let capacity = (BYTES / head.size()).clamp(2, MOST);
         let swarm = Recorder::new(folder, SWARM, head, capacity, step);
-        Self { steps, swarm, particles, coordinates }
+        Self { steps, swarm, particles, coordinates, snapshot: Vec::new() }
     }
 
     /// Keeps a step, of which `record` is what the history has kept, if it has.
-    pub fn observe<T: Scalar>(&mut self, folder: &Folder, step: &StepReport<'_, T>, record: Option<&Record>) {
+    pub fn observe<T: Narrow>(&mut self, folder: &Folder, step: &StepReport<'_, T>, record: Option<&Record>) {
         if let Some(r) = record.filter(|r| r.step == step.step() && self.steps.wants(r.step)) {
             let (failed, seconds) = (step.failed_evaluations() as f64, step.seconds());
             let numbers = [r.step as f64, r.time, r.evaluations as f64, r.best, r.least, r.alpha, r.sigma];
             let more = [r.effective_sample_size, r.spread, r.violation.unwrap_or(f64::NAN), failed, seconds];
             let row: Vec<f64> = numbers.into_iter().chain(more).collect();
-            self.steps.keep(folder, &row, std::iter::empty());
+            self.steps.keep(folder, &row, &[]);
         }
         if self.swarm.wants(step.step()) {
             let wide = [step.step() as f64, step.time(), step.evaluations() as f64, step.ensemble().len() as f64];
-            let narrow = self.snapshot(step);
-            self.swarm.keep(folder, &wide, narrow.into_iter());
+            self.take(step);
+            self.swarm.keep(folder, &wide, &self.snapshot);
         }
     }
 
-    fn snapshot<T: Scalar>(&self, step: &StepReport<'_, T>) -> Vec<f32> {
-        let d = self.coordinates;
-        let mut numbers: Vec<f32> = step.consensus().iter().take(d).map(|x| *x as f32).collect();
-        numbers.resize(d, f32::NAN);
-        let energies = step.energies().iter().map(|e| e.to_f64() as f32).chain(std::iter::repeat(f32::NAN));
-        for (row, energy) in step.ensemble().rows().iter().zip(energies).take(self.particles) {
-            numbers.push(energy);
-            numbers.extend(row.iter().take(d).map(|x| x.to_f64() as f32));
+    fn take<T: Narrow>(&mut self, step: &StepReport<'_, T>) {
+        let (d, to) = (self.coordinates, &mut self.snapshot);
+        to.clear();
+        f64::narrow(&step.consensus()[..d], to);
+        let energies = step.energies();
+        for (k, row) in step.ensemble().rows().iter().enumerate().take(self.particles) {
+            match energies.get(k) {
+                Some(energy) => T::narrow(std::slice::from_ref(energy), to),
+                None => to.extend(f32::NAN.to_le_bytes()),
+            }
+            T::narrow(&row[..d], to);
         }
-        numbers.resize((d + self.particles * (d + 1)).next_multiple_of(2), f32::NAN);
-        numbers
+        while to.len() < 4 * (d + self.particles * (d + 1)).next_multiple_of(2) {
+            to.extend(f32::NAN.to_le_bytes());
+        }
     }
 
     /// Writes what waits.

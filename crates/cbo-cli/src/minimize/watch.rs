@@ -8,11 +8,12 @@ use crate::film::Film;
 use crate::minimize::eprintln_quietly;
 use crate::progress::Progress;
 use crate::{film, interrupt};
-use cbo::{History, Observer, RunReport, Scalar, SolveError, StepReport, StopReason};
+use cbo::{History, Observer, RunReport, SolveError, StepReport, StopReason};
 use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
+use cbo_runs::track::Narrow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -107,7 +108,7 @@ impl Checkpoints {
     }
 }
 
-impl<T: Scalar> Watch<'_, T> {
+impl<T: Narrow> Watch<'_, T> {
     /// The run at this step, which ends it if there is a reason.
     fn checkpoint(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
         let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
@@ -151,7 +152,7 @@ impl<T: Scalar> Watch<'_, T> {
     }
 }
 
-impl<T: Scalar> Observer<T> for Watch<'_, T> {
+impl<T: Narrow> Observer<T> for Watch<'_, T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         if let Some(progress) = &mut self.progress {
             progress.show(step);

@@ -88,7 +88,7 @@ impl Notice {
         let write = move |handle: &Handle, before: &mut Option<Vec<State>>| {
             let now = board.now();
             if before.as_ref() != Some(&now) {
-                let _ = handle.write_whole(WORKERS, &serde_json::to_vec(&now).unwrap_or_default());
+                let _ = handle.write_loosely(WORKERS, &serde_json::to_vec(&now).unwrap_or_default());
                 *before = Some(now);
             }
         };

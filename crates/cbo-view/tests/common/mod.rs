@@ -131,7 +131,7 @@ pub fn run(place: &Path, name: &str) -> (PathBuf, Folder) {
     let about = json!({ "dim": 2, "coordinates": 2, "particles": 1, "landscape": null });
     let names = ["step", "time", "evaluations", "particles"].map(String::from).to_vec();
     let mut swarm = Recorder::new(&folder, SWARM, Head { wide: names, narrow: 6, about }, 100, None);
-    swarm.keep(&folder, &[0.0, 0.0, 10.0, 1.0], [0.5; 6].into_iter());
+    swarm.keep(&folder, &[0.0, 0.0, 10.0, 1.0], &[0; 24]);
     (path, folder)
 }
 
@@ -161,7 +161,7 @@ pub fn steps(folder: &Folder, from: Option<u64>) -> Recorder {
 }
 
 pub fn step(steps: &mut Recorder, folder: &Folder, k: u64) {
-    steps.keep(folder, &[k as f64, 10.0 * k as f64, 1.0 / (k + 1) as f64, 0.1 * k as f64], std::iter::empty());
+    steps.keep(folder, &[k as f64, 10.0 * k as f64, 1.0 / (k + 1) as f64, 0.1 * k as f64], &[]);
 }
 
 /// A store of a program's evaluations: every tenth fails.
