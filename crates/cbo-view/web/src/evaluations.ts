@@ -37,7 +37,7 @@ export function evaluations(frame: Frame, place: HTMLElement, id: string): void 
       h("td", { class: "right number" }, duration(one.seconds)),
       h("td", { class: "right number" }, one.attempt),
       h("td", { class: "number" }, point(one.x)),
-      h("td", {}, one.finished.replace("T", " ").replace(/\.\d+Z$/, "")),
+      h("td", { class: "number" }, one.finished.replace("T", " ").replace(/\.\d+Z$/, "")),
       h("td", {}, details ? h("button", { type: "button", class: "quiet", "aria-expanded": String(said), click: () => {
         if (opened.has(one.id)) opened.delete(one.id); else opened.add(one.id);
         draw();
