@@ -4,11 +4,12 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: test tools format lint docs unit sets examples licences package main-command build figures bench compare python models \
-  python-if-there mpi mpi-tools mpi-test mpi-test-if-there kernels test-cuda fuzz soak book clean
+  python-if-there mpi mpi-tools mpi-test mpi-test-if-there kernels test-cuda \
+  view view-test view-if-there fuzz soak book clean
 
 # What `unit` builds (programs, tests, examples, optimised and with the features of the whole workspace) is what later steps use;
 # `licences` is a part of it. `package` and `python` share libraries with what was built before.
-test: tools format lint docs unit mpi-test-if-there sets examples package main-command python-if-there
+test: tools format lint docs unit mpi-test-if-there sets examples package main-command view-if-there python-if-there
 
 # The toolchain's own parts; apart from these only a C compiler is needed.
 tools:
@@ -71,6 +72,24 @@ package:
 # The README's main command, by the program that `unit` has built.
 main-command:
 	$${CARGO_TARGET_DIR:-target}/release/cbo minimize rastrigin --dim 20
+
+# The pages of the viewer from their sources, into crates/cbo-view/assets; the program must be built again after that.
+WEB := crates/cbo-view/web
+view:
+	cd $(WEB) && npm ci --ignore-scripts --silent && npm run --silent check && npm run --silent build
+
+# Whether the pages that are committed are those that the sources give, then all of them in a browser, by the program that `unit` has built.
+view-test: CBO_BUILT = $(abspath $(or $(CARGO_TARGET_DIR),target))/release/cbo
+view-test: CHROMIUM := $(or $(CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
+view-test:
+	cd $(WEB) && npm ci --ignore-scripts --silent && npm run --silent check && node build.mjs --check
+	@if [ -n "$(CHROMIUM)" ]; then cd $(WEB) && CBO=$(CBO_BUILT) CHROMIUM=$(CHROMIUM) node tests/browser.mjs; \
+	  else echo "skipped: the viewer in a browser (needs chromium; on Debian: apt-get install chromium)"; fi
+
+# npm is optional: users have the built pages.
+view-if-there:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory view-test; \
+	  else echo "skipped: make view-test (needs npm; on Debian and Ubuntu: apt-get install npm)"; fi
 
 build:
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet

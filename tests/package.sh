@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 : "${CARGO:=cargo}" "${CARGO_TARGET_DIR:=$root/target}"
 case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
 export CARGO_TARGET_DIR
-crates="cbo cbo-problems cbo-lab cbo-runs cbo-cuda cbo-mpi cbo-cli"
+crates="cbo cbo-problems cbo-lab cbo-runs cbo-cuda cbo-mpi cbo-view cbo-cli"
 
 cd "$root"
 "$CARGO" fetch --locked

@@ -22,6 +22,7 @@ from ._result import OptimizeResult
 from ._sample import SampleResult, sample
 from ._success import SuccessRate, success_rate
 from ._theory import Theory, theory
+from ._view import View, view
 
 if TYPE_CHECKING:
     from . import optuna, plot, scipy, torch
@@ -35,6 +36,7 @@ __all__ = [
     "SampleResult",
     "SuccessRate",
     "Theory",
+    "View",
     "__version__",
     "compare",
     "minimize",
@@ -46,6 +48,7 @@ __all__ = [
     "success_rate",
     "theory",
     "torch",
+    "view",
 ]
 
 # Imported when they are first used: `import cbo` needs only NumPy.

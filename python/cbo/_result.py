@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ._view import View
+
 # Why a run ended: scipy's status (0 is success), and a sentence where the engine has none.
 _ENDINGS: dict[str, tuple[int, str]] = {
     "target": (0, "The target value is reached."),
@@ -239,6 +241,23 @@ class OptimizeResult(AttributeDict):
         from . import plot
 
         return plot.history(self, ax=ax)
+
+    def view(self, height: int = 720) -> View:
+        """The curves of the run and its swarm, to look at in a notebook: zoom, values under the cursor.
+
+        Parameters
+        ----------
+        height : int
+            Pixels of the frame in the notebook.
+
+        Returns
+        -------
+        View
+            What a notebook shows. Its ``save`` writes an HTML file that needs nothing else.
+        """
+        from ._view import view_result
+
+        return view_result(self, height)
 
 
 _FIRST = ("message", "success", "status", "stop", "fun", "x", "feasible", "violation", "nit", "nfev")

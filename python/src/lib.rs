@@ -14,6 +14,7 @@ mod function;
 mod many;
 mod on_device;
 mod optimizer;
+mod page;
 mod problem;
 mod sample;
 mod settings;
@@ -44,6 +45,8 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<optimizer::Run>()?;
     module.add_class::<sample::Proposal>()?;
     module.add_class::<surface::Surface>()?;
+    module.add_function(wrap_pyfunction!(page::page_of_folder, module)?)?;
+    module.add_function(wrap_pyfunction!(page::page_of_data, module)?)?;
     module.add_function(wrap_pyfunction!(problem::problem_names, module)?)?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;

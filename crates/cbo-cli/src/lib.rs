@@ -26,6 +26,7 @@ pub mod plot;
 pub mod points;
 pub mod progress;
 pub mod ranks;
+pub mod report;
 pub mod result;
 pub mod resume;
 pub mod runs;
@@ -40,6 +41,7 @@ pub mod table;
 pub mod text;
 pub mod theory;
 pub mod values;
+pub mod view;
 pub mod waits;
 
 use cbo::simd;
@@ -54,6 +56,7 @@ Examples:
   cbo minimize --config run.toml --json
   cbo minimize --command './simulate {x}' --dim 5 --bounds -1,1 --out run
   cbo resume run
+  cbo view results
   cbo success rastrigin --dim 20 --runs 100
   cbo compare rastrigin --dim 10 --methods auto,cbo,pso --out results
   cbo list
@@ -88,6 +91,10 @@ pub enum Command {
     Resume(resume::ResumeArgs),
     /// Show, compare and export the runs in the folders of --out
     Runs(runs::RunsArgs),
+    /// Show runs in a browser, during them and after
+    View(view::ViewArgs),
+    /// Write a run, or all runs below a folder, to one HTML file
+    Report(report::ReportArgs),
     /// Measure how often a minimum is found, over many seeds
     Success(success::SuccessArgs),
     /// Compare methods with each other and with baselines: success, evaluations, targets, tests
@@ -159,6 +166,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Minimize(args) => minimize::run(&args, &origins),
             Command::Resume(args) => resume::run(&args),
             Command::Runs(args) => runs::run(&args),
+            Command::View(args) => view::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Success(args) => success::run(&args, &origins),
             Command::Compare(args) => compare::run(&args, &origins),
             Command::List(args) => list::run(&args),

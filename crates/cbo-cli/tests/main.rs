@@ -33,5 +33,6 @@ mod results;
 mod runs;
 mod shell;
 mod theory;
+mod viewer;
 mod words;
 mod workspace;

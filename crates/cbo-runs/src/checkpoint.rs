@@ -11,8 +11,11 @@
 //! The section `summary` is JSON ([`Summary`]); `state` is what the engine gave ([`cbo::StepReport::state`]); `history` is the CSV
 //! file that the run writes at its end, so far; others belong to whoever wrote them.
 
+use crate::files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CBORUN\r\n";
 
@@ -75,6 +78,9 @@ pub struct Summary {
     pub stop: Option<String>,
     /// Every setting of the run, as its flag would read it.
     pub settings: BTreeMap<String, String>,
+    /// The keys of those that are not the defaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// The files that an external objective consists of, and their SHA-256.
     pub files: BTreeMap<String, String>,
     /// The name of the run in its store of evaluations; empty without one.
@@ -151,6 +157,42 @@ impl Checkpoint {
     }
 }
 
+/// Reads one section of a file, and of the rest only where it is: not the state, which may be large, and not the checksum. For those who
+/// watch; a run resumes from what [`Checkpoint::from_bytes`] has verified. `None` if there is none of at most `most` bytes.
+pub fn section(path: &Path, wanted: &str, most: u64) -> Option<Vec<u8>> {
+    let mut file = files::open_own(path).ok()?;
+    let mut start = [0; 16];
+    file.read_exact(&mut start).ok()?;
+    let mut rest = start.strip_prefix(MAGIC)?;
+    let version = u32::from_le_bytes(take(&mut rest).ok()?);
+    let count = u32::from_le_bytes(take(&mut rest).ok()?);
+    if !(1..=VERSION).contains(&version) {
+        return None;
+    }
+    let longest = 1 << 10;
+    for _ in 0..count.min(1 << 10) {
+        let mut length = [0; 4];
+        file.read_exact(&mut length).ok()?;
+        let mut name = vec![0; usize::try_from(u32::from_le_bytes(length)).ok().filter(|length| *length < longest)?];
+        file.read_exact(&mut name).ok()?;
+        let mut length = [0; 8];
+        file.read_exact(&mut length).ok()?;
+        let length = u64::from_le_bytes(length);
+        if name == wanted.as_bytes() {
+            let mut contents = Vec::new();
+            file.take(length.min(most)).read_to_end(&mut contents).ok()?;
+            return (length <= most && contents.len() as u64 == length).then_some(contents);
+        }
+        file.seek(SeekFrom::Current(i64::try_from(length).ok()?)).ok()?;
+    }
+    None
+}
+
+/// What the checkpoint in a file says about its run, read in the same way.
+pub fn peek(path: &Path) -> Option<Summary> {
+    serde_json::from_slice(&section(path, SUMMARY, 1 << 26)?).ok()
+}
+
 /// The next bytes.
 fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], CheckpointError> {
     let (first, more) = rest.split_first_chunk().ok_or(CheckpointError::Damaged("it is cut off"))?;
@@ -190,6 +232,21 @@ mod tests {
     fn bytes_read_back() {
         let checkpoint = example();
         assert_eq!(Checkpoint::from_bytes(&checkpoint.to_bytes()).expect("ours"), checkpoint);
+    }
+
+    #[test]
+    fn a_section_is_found_without_the_rest() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("checkpoint.cbo");
+        let bytes = example().to_bytes();
+        std::fs::write(&path, &bytes).expect("a file");
+        assert_eq!(peek(&path), Some(example().summary));
+        assert_eq!(section(&path, "history", 3), Some(vec![1, 2, 3]));
+        assert_eq!((section(&path, "history", 2), section(&path, "other", 9)), (None, None));
+        for length in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..length]).expect("a file");
+            let _ = (peek(&path), section(&path, "history", 3), section(&path, "other", 9));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An external program as the engine's objective: points in the store are not evaluated again, the others go to the
 //! workers, and every answer goes to the store.
 
-use crate::external::{Attempt, ExternalError, Job, Limits, Outcome, Settings, Workers};
+use crate::external::{Attempt, Board, ExternalError, Job, Limits, Outcome, Settings, Workers};
 use crate::ranks::Everywhere;
 use crate::store::{Known, Store, StoreError};
 use cbo::ranks::Communicator;
@@ -162,6 +162,14 @@ impl Evaluations {
     /// said that there is no value stay without one.
     pub fn retry_failed(&mut self, retry: bool) {
         self.retry_failed = retry;
+    }
+
+    /// What each worker is doing, unless they are spread over ranks.
+    pub fn board(&self) -> Option<Arc<Board>> {
+        match &*locked(&self.workers) {
+            Labour::Here(workers) => Some(workers.board()),
+            Labour::Everywhere(_) => None,
+        }
     }
 
     /// Waits until all that was found so far is on the disk.

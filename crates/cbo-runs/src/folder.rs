@@ -32,11 +32,29 @@ pub const EVALUATIONS: &str = "evaluations.sqlite";
 pub const POINTS: &str = "points.csv";
 /// What happened, and when.
 pub const LOG: &str = "log.txt";
+/// The steps of the run, as a [track](crate::track).
+pub const STEPS: &str = "steps.track";
+/// Its particles on their way, as another.
+pub const SWARM: &str = "swarm.track";
+/// What the workers of a program are doing.
+pub const WORKERS: &str = "workers.json";
 /// Which process uses the folder.
 const LOCK: &str = "lock";
 /// What a run reads or adds to; no link may be in their place.
-const OPENED: [&str; 9] =
-    [LOCK, LOG, CONFIG, CHECKPOINT, PREVIOUS, EVALUATIONS, "evaluations.sqlite-wal", "evaluations.sqlite-shm", POINTS];
+const OPENED: [&str; 12] = [
+    LOCK,
+    LOG,
+    CONFIG,
+    CHECKPOINT,
+    PREVIOUS,
+    EVALUATIONS,
+    "evaluations.sqlite-wal",
+    "evaluations.sqlite-shm",
+    POINTS,
+    STEPS,
+    SWARM,
+    WORKERS,
+];
 /// One of these, beside the settings, makes a folder a run folder.
 const MARKS: [&str; 3] = [CHECKPOINT, PREVIOUS, LOG];
 /// The beginning of the names of folders that hold a replaced run.
@@ -112,6 +130,17 @@ impl Folder {
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
         self.check()?;
         self.lock.handle.write_whole(name, contents).map_err(self.fault(name))
+    }
+
+    /// The same without waiting for the disk, for files that are only looked at.
+    pub fn write_loosely(&self, name: &str, contents: &[u8]) -> Result<(), FolderError> {
+        self.check()?;
+        self.lock.handle.write_loosely(name, contents).map_err(self.fault(name))
+    }
+
+    /// Opens a file for writing at its end.
+    pub fn add_to(&self, name: &str) -> io::Result<fs::File> {
+        self.lock.handle.open_own(name, For::Adding)
     }
 
     /// Writes a checkpoint in the same way; the one before it is kept.
@@ -272,10 +301,15 @@ impl Look {
     }
 }
 
+/// The process that is at work in a folder, if one is; 0 if it is not known.
+pub fn worker(path: &Path) -> Option<u32> {
+    lock::is_held(path).then(|| lock::holder(path).unwrap_or(0))
+}
+
 /// Looks at a run folder without touching it.
 pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
-    let running = lock::is_held(path).then(|| lock::holder(path).unwrap_or(0));
+    let running = worker(path);
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
     match newest(path, |name| files::read_own(&path.join(name))) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),

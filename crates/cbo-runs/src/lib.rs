@@ -7,6 +7,7 @@
 //! - [`checkpoint`]: the state of a run as a versioned, checksummed file, from which it resumes bit for bit.
 //! - [`folder`]: the run folder, with a lock, a log and its checkpoints.
 //! - [`keeper`]: checkpoints at regular times.
+//! - [`track`]: what a run was like on its way, for whoever watches it.
 //! - [`timestamp`]: times as text.
 //! - [`files`]: files that appear whole or not at all.
 //! - [`signals`]: what this process does with them.
@@ -21,3 +22,4 @@ pub mod ranks;
 pub mod signals;
 pub mod store;
 pub mod timestamp;
+pub mod track;

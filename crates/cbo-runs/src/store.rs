@@ -8,6 +8,7 @@
 
 mod file;
 mod owner;
+mod page;
 mod patience;
 mod place;
 mod point;
@@ -15,8 +16,9 @@ mod read;
 mod writer;
 
 pub use owner::{Found, Owner, check, fingerprint};
+pub use page::{Column, Filter, Page};
 pub use patience::Patience;
-pub use read::{Reading, Row, Summary, read};
+pub use read::{Reading, Row, Summary, look, read};
 
 use crate::external::{Attempt, Outcome};
 use crate::timestamp::timestamp;

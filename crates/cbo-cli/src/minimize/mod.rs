@@ -1,11 +1,13 @@
 //! `cbo minimize`: one run, its result, its files and its pictures. And `cbo resume`, which continues one.
 
+mod changed;
 pub mod command;
 pub mod formula;
 pub mod history;
 mod limits;
 pub mod outputs;
 mod owner;
+mod record;
 mod resume;
 pub mod sample;
 pub mod target;
@@ -25,15 +27,16 @@ use crate::resume::refused;
 use crate::values::{self, Precision, Switch};
 use crate::{certify, interrupt, settings, text, waits};
 use cbo::ranks::farm::Schedule;
-use cbo::{History, Method, Objective, Scalar, SolveError, StateError};
+use cbo::{History, Method, Objective, SolveError, StateError};
 use cbo_lab::certificate::Certificate;
 use cbo_problems::{Formula, Problem};
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::evaluations::{Broken, CutOff, Evaluations};
-use cbo_runs::external::ExternalError;
+use cbo_runs::external::{ExternalError, Notice};
 use cbo_runs::folder::{CONFIG, Folder, POINTS};
 use cbo_runs::keeper::Keeper;
 use cbo_runs::store::{Store, StoreError};
+use cbo_runs::track::Narrow;
 use clap::Args;
 use command::{CommandOptions, CommandSpec};
 use formula::FormulaOptions;
@@ -240,7 +243,7 @@ fn go(
     }
 }
 
-fn go_in<T: Scalar>(
+fn go_in<T: Narrow>(
     args: &MinimizeArgs,
     task: &Task,
     device: &Ready,
@@ -273,10 +276,15 @@ where
         Some(1 | 2) if drawn => Some(Film::new(2)),
         _ => None,
     };
-    let mut checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, &target, begun, options.quiet()));
+    let mut checkpoints = keeper.map(|keeper| Checkpoints::new(keeper, task, &target, begun, args));
     if let (Some(checkpoints), None) = (&mut checkpoints, begun) {
         checkpoints.begin();
     }
+    // Up to date until this function ends.
+    let _notice = checkpoints
+        .as_ref()
+        .zip(target.evaluations().and_then(Evaluations::board))
+        .map(|(checkpoints, board)| Notice::put_up(checkpoints.folder().path(), board));
     let own = target.objective::<T>();
     // The last film and the certificate show all particles of the end.
     let whole = film.is_some() || certificate.is_some();

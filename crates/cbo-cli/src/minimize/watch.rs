@@ -1,17 +1,19 @@
 //! What watches a run: for signals, for the progress bar, for the files, for the checkpoints.
 
-use super::history;
+use super::record::Tracks;
 use super::target::Target;
 use super::task::Task;
+use super::{HISTORY as STEPS, MinimizeArgs, changed, history};
 use crate::film::Film;
 use crate::minimize::eprintln_quietly;
 use crate::progress::Progress;
 use crate::{film, interrupt};
-use cbo::{History, Observer, RunReport, Scalar, SolveError, StepReport, StopReason};
+use cbo::{History, Observer, RunReport, SolveError, StepReport, StopReason};
 use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
+use cbo_runs::track::Narrow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -33,6 +35,7 @@ pub struct Watch<'a, T> {
 /// The checkpoints of a run.
 pub struct Checkpoints {
     keeper: Keeper,
+    tracks: Tracks,
     /// What is the same in all of them.
     summary: Summary,
     /// Whether none was written yet.
@@ -46,7 +49,7 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Checkpoints of `task`, whose `target` is minimised and which resumes from a checkpoint or begins.
-    pub fn new(keeper: Keeper, task: &Task, target: &Target, from: Option<&Checkpoint>, quiet: bool) -> Self {
+    pub fn new(keeper: Keeper, task: &Task, target: &Target, from: Option<&Checkpoint>, args: &MinimizeArgs) -> Self {
         let settings = task.entries().into_iter().map(|(key, value)| (key.to_string(), value));
         let settings: BTreeMap<String, String> = settings.collect();
         let mut files = task.files();
@@ -54,17 +57,20 @@ impl Checkpoints {
             // A file that was not there at the beginning is written by the program, a log perhaps.
             files.retain(|path, _| from.summary.files.contains_key(path));
         }
+        let step = from.filter(|from| !from.state.is_empty()).map(|from| from.summary.step);
+        let tracks = Tracks::new(keeper.folder(), task, STEPS, step);
         let summary = Summary {
             kind: "minimize".into(),
             cbo: env!("CARGO_PKG_VERSION").into(),
             objective: target.description().into(),
             dim: task.dim(),
             settings,
+            changed: changed::keys(args, task),
             files,
             run: target.evaluations().and_then(|evaluations| evaluations.run()).unwrap_or_default().into(),
             ..Summary::default()
         };
-        Self { keeper, summary, first: true, ended: false, quiet, fault: None }
+        Self { keeper, tracks, summary, first: true, ended: false, quiet: args.run.quiet(), fault: None }
     }
 
     /// Writes down what the run is, before anything is evaluated.
@@ -79,8 +85,9 @@ impl Checkpoints {
     /// killed just before that.
     pub fn conclude(&mut self, from: &Checkpoint, stop: StopReason) {
         if !self.ended {
-            let Summary { cbo, settings, files, run, .. } = self.summary.clone();
-            let summary = Summary { cbo, settings, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
+            let Summary { cbo, settings, changed, files, run, .. } = self.summary.clone();
+            let summary =
+                Summary { cbo, settings, changed, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
             self.fault = self.keeper.finish(&Checkpoint { summary, ..from.clone() }).err();
         }
     }
@@ -101,7 +108,7 @@ impl Checkpoints {
     }
 }
 
-impl<T: Scalar> Watch<'_, T> {
+impl<T: Narrow> Watch<'_, T> {
     /// The run at this step, which ends it if there is a reason.
     fn checkpoint(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
         let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
@@ -145,7 +152,7 @@ impl<T: Scalar> Watch<'_, T> {
     }
 }
 
-impl<T: Scalar> Observer<T> for Watch<'_, T> {
+impl<T: Narrow> Observer<T> for Watch<'_, T> {
     fn observe(&mut self, step: &StepReport<'_, T>) -> ControlFlow<()> {
         if let Some(progress) = &mut self.progress {
             progress.show(step);
@@ -158,6 +165,9 @@ impl<T: Scalar> Observer<T> for Watch<'_, T> {
         }
         if let Some(certificate) = &mut self.certificate {
             let _ = certificate.observe(step);
+        }
+        if let Some(Checkpoints { keeper, tracks, .. }) = &mut self.checkpoints {
+            tracks.observe(keeper.folder(), step, self.history.as_ref().and_then(|h| h.records().last()));
         }
         if let Some(mut checkpoints) = self.checkpoints.take_if(|c| c.first || c.keeper.due()) {
             checkpoints.first = false;
@@ -183,6 +193,7 @@ impl<T: Scalar> Observer<T> for Watch<'_, T> {
         if let Some(Err(error)) = self.target.evaluations().map(|evaluations| evaluations.flush()) {
             checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
         }
+        checkpoints.tracks.flush(checkpoints.keeper.folder());
         let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
         checkpoints.fault = checkpoints.keeper.finish(&last).err();
         checkpoints.ended = true;
@@ -195,6 +206,7 @@ impl<T: Scalar> Observer<T> for Watch<'_, T> {
         // Only a step of a program that was left half evaluated can be taken up again.
         let (SolveError::Evaluation { .. }, Some(evaluations)) = (error, self.target.evaluations()) else { return };
         let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        checkpoints.tracks.flush(checkpoints.keeper.folder());
         if let Err(error) = evaluations.flush() {
             checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
         }

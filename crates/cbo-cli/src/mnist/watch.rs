@@ -5,19 +5,23 @@ use crate::error::told;
 use crate::minimize::eprintln_quietly;
 use crate::{interrupt, progress};
 use cbo::StopReason;
-use cbo_lab::training::{Progress, Saved};
+use cbo_lab::training::{Point, Progress, Saved};
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
 use indicatif::ProgressBar;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The section of a checkpoint with what the run has found so far.
 const FINDINGS: &str = "training";
 
 /// What a checkpoint says about a run that came to its end.
 const FINISHED: StopReason = StopReason::Steps;
+
+/// The curve during the run, and how often it is written at most.
+const CURVE: &str = "curve.csv";
+const EVERY: Duration = Duration::from_millis(400);
 
 /// Watches a run.
 pub struct Watch {
@@ -36,6 +40,8 @@ pub struct Checkpoints {
     begun: bool,
     /// The one with which the run ends.
     last: Option<Checkpoint>,
+    /// How many points of the curve are in its file, and since when.
+    shown: (usize, Option<Instant>),
 }
 
 impl Checkpoints {
@@ -50,7 +56,7 @@ impl Checkpoints {
             let summary = Summary { step, evaluations, failed_evaluations, best, seconds, stop, ..summary };
             Checkpoint { summary, ..from }
         });
-        Self { keeper: Keeper::new(folder, every), summary, begun, last }
+        Self { keeper: Keeper::new(folder, every), summary, begun, last, shown: (0, None) }
     }
 
     /// The run folder.
@@ -75,6 +81,15 @@ impl Checkpoints {
         Checkpoint { summary, state, more: [(FINDINGS.into(), findings), (HISTORY.into(), history)].into() }
     }
 
+    /// Writes the curve for those who watch, if it has grown. If that cannot be done, the run goes on.
+    fn show(&mut self, curve: &[Point]) {
+        let (shown, when) = self.shown;
+        if curve.len() != shown && when.is_none_or(|when| when.elapsed() >= EVERY) {
+            let _ = self.folder().write(CURVE, curve_csv(curve).as_bytes());
+            self.shown = (curve.len(), Some(Instant::now()));
+        }
+    }
+
     /// Whether it is time for one.
     fn is_due(&self) -> bool {
         !self.begun || self.keeper.due()
@@ -82,6 +97,7 @@ impl Checkpoints {
 
     /// Keeps the run at this step if it is time to; returns a warning if that fails for the first time.
     fn step(&mut self, at: &Progress<'_>, interrupted: bool) -> Option<String> {
+        self.show(at.curve());
         if interrupted || at.is_last {
             let stop = if interrupted { "interrupt" } else { FINISHED.name() };
             self.last = Some(self.checkpoint(at, Some(stop)));

@@ -1,8 +1,9 @@
 //! Workers on systems without process groups and poll: there are none.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use super::{Attempt, ExternalError, Job, Limits, Settings};
+use super::{Attempt, Board, ExternalError, Job, Limits, Settings};
 
 /// The workers. They need a Unix system.
 #[derive(Debug)]
@@ -29,6 +30,11 @@ impl Workers {
         _: &mut dyn FnMut(Attempt) -> ControlFlow<()>,
     ) -> Result<(), ExternalError> {
         Err(ExternalError::Unsupported)
+    }
+
+    /// An empty one.
+    pub fn board(&self) -> Arc<Board> {
+        Arc::default()
     }
 
     /// Does nothing.

@@ -23,6 +23,7 @@
 
 mod answer;
 mod attempt;
+mod board;
 mod error;
 mod limits;
 mod program;
@@ -56,6 +57,7 @@ use std::time::Duration;
 
 pub use answer::{Answer, AnswerError, read_answer, read_value};
 pub use attempt::{Attempt, Outcome};
+pub use board::{Board, Notice, State as WorkerState};
 pub use error::ExternalError;
 pub use limits::Limits;
 pub use program::{Program, Protocol};

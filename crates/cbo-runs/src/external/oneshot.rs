@@ -22,12 +22,14 @@ pub(super) fn work(worker: &Worker) {
             worker.bell.listen(None);
             continue;
         };
+        worker.holds(1, Some(&task));
         let start = Instant::now();
         let mut stderr = Tail::default();
         let Some(outcome) = evaluate(worker, &task, start, &mut stderr) else { return };
         failures = if matches!(outcome, Outcome::NotStarted(_)) { failures + 1 } else { 0 };
         let attempt = task.finished(outcome, start.elapsed().as_secs_f64(), stderr.take());
         worker.report(vec![(task, attempt)]);
+        worker.holds(0, None);
         worker.back_off(failures);
     }
 }

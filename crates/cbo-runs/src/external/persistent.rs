@@ -93,6 +93,7 @@ impl Persistent<'_> {
             }
         }
         let Some(mut live) = self.live.take() else { return Some(()) };
+        self.worker.holds(live.held.len(), live.held.front().map(|(_, task)| task));
         match self.attend(&mut live) {
             Next::Replace(fault) => self.bury(live, fault)?,
             next => {
@@ -101,6 +102,9 @@ impl Persistent<'_> {
                     return None;
                 }
             }
+        }
+        if self.live.as_ref().is_none_or(|live| live.held.is_empty()) {
+            self.worker.holds(0, None);
         }
         if !self.done.is_empty() {
             self.worker.report(std::mem::take(&mut self.done));

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::board::Board;
 use super::guard::Guard;
 use super::poll::{Bell, bell};
 use super::process::Licence;
@@ -23,6 +24,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Workers {
     settings: Settings,
     licence: Licence,
+    board: Arc<Board>,
     /// None while they evaluate, and after an evaluation that was stopped.
     crew: Option<Crew>,
 }
@@ -32,7 +34,14 @@ impl Workers {
     pub fn start(settings: &Settings) -> Result<Self, ExternalError> {
         settings.check()?;
         let licence = Licence::new();
-        Ok(Self { settings: settings.clone(), licence, crew: Some(Crew::start(settings, licence)?) })
+        let board = Arc::new(Board::new(settings.workers));
+        let crew = Some(Crew::start(settings, licence, &board)?);
+        Ok(Self { settings: settings.clone(), licence, board, crew })
+    }
+
+    /// What each of them is doing.
+    pub fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.board)
     }
 
     /// Evaluates all jobs, several at once, and returns when each has had its last attempt: one that came to an answer,
@@ -62,7 +71,7 @@ impl Workers {
         // Whatever leaves this function early ends the crew, so that no late answer can reach another evaluation.
         let crew = match self.crew.take() {
             Some(crew) => crew,
-            None => Crew::start(&self.settings, self.licence)?,
+            None => Crew::start(&self.settings, self.licence, &self.board)?,
         };
         if is_over() {
             self.crew = Some(crew);
@@ -116,7 +125,7 @@ struct Crew {
 }
 
 impl Crew {
-    fn start(settings: &Settings, licence: Licence) -> Result<Self, ExternalError> {
+    fn start(settings: &Settings, licence: Licence, board: &Arc<Board>) -> Result<Self, ExternalError> {
         let refused = |number: usize| {
             let workers = settings.workers;
             move |error: io::Error| ExternalError::Threads { worker: number + 1, workers, error }
@@ -140,6 +149,7 @@ impl Crew {
                 reports: sender.clone(),
                 licence,
                 guard: Arc::clone(&guard),
+                board: Arc::clone(board),
             };
             let thread = thread::Builder::new().name(format!("cbo-worker-{number}"));
             crew.threads.push(thread.spawn(move || worker.work()).map_err(refused(number))?);
@@ -168,6 +178,7 @@ pub(super) struct Worker {
     pub(super) reports: Sender<Report>,
     pub(super) licence: Licence,
     pub(super) guard: Arc<Guard>,
+    pub(super) board: Arc<Board>,
 }
 
 impl Worker {
@@ -180,9 +191,17 @@ impl Worker {
 
     /// Tells the calling thread of attempts.
     pub(super) fn report(&self, attempts: Vec<(Task, Attempt)>) {
-        attempts.iter().for_each(|(_, attempt)| self.queue.close_after(&attempt.outcome));
+        for (_, attempt) in &attempts {
+            self.queue.close_after(&attempt.outcome);
+            self.board.finished(self.number, attempt.outcome.value().is_nan());
+        }
         // Nobody listens when the evaluation was stopped; then it is time to end anyway.
         let _ = self.reports.send(Report::Finished(attempts));
+    }
+
+    /// Tells the board how many points it has, and the first of them.
+    pub(super) fn holds(&self, points: usize, first: Option<&Task>) {
+        self.board.holds(self.number, points, first.map(|task| (task.x.as_slice(), task.attempt)));
     }
 
     /// Waits a little after this many failed starts in a row, longer with each, at most 100 milliseconds.

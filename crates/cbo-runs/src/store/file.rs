@@ -90,6 +90,31 @@ pub fn open_to_look(path: &Path) -> Result<Option<Connection>, StoreError> {
     Ok(connection)
 }
 
+/// Opens the store without writing anything, not even beside it, and without a lock that could keep the run waiting; `None` if it has
+/// nothing in it yet.
+pub fn open_untouched(path: &Path) -> Result<Option<Connection>, StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Missing(path.into()));
+    }
+    check_kind(path)?;
+    let failed = |e: Error| told(path, "opened", &e);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_URI;
+    // What was committed last is in the log. Its index is read, never made; without one, the log has to be left out.
+    let has_index = std::fs::symlink_metadata(beside(path, "-shm")).is_ok_and(|found| found.is_file());
+    let how = if has_no_log(path) || !has_index { "immutable=1" } else { "mode=ro&readonly_shm=1" };
+    let connection = Connection::open_with_flags(address(&real(path), how), flags).map_err(failed)?;
+    connection.pragma_update(None, "query_only", true).map_err(failed)?;
+    connection.busy_timeout(LOOK).map_err(failed)?;
+    if is_blank(&connection).map_err(failed)? {
+        return Ok(None);
+    }
+    recognise(&connection, path)?;
+    Ok(Some(connection))
+}
+
 /// Opens the store for reading only; `None` if it has nothing in it yet.
 pub fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreError> {
     open_waiting(path, PATIENCE)
@@ -110,7 +135,7 @@ fn open_waiting(path: &Path, patience: Duration) -> Result<Option<Connection>, S
     if has_no_log(path) && is_blank(&connection).is_err_and(|e| denied(&e)) {
         // On a read-only disk SQLite cannot create the index of its log; where there is no log, none is needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        connection = Connection::open_with_flags(immutable(path), flags).map_err(failed)?;
+        connection = Connection::open_with_flags(address(path, "immutable=1"), flags).map_err(failed)?;
     }
     connection.pragma_update(None, "query_only", true).map_err(failed)?;
     connection.busy_timeout(patience).map_err(failed)?;
@@ -128,13 +153,17 @@ fn has_no_log(path: &Path) -> bool {
 
 /// The file with what was committed last.
 pub fn log(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
+    beside(path, "-wal")
 }
 
-/// The address of a file that nobody writes to.
-fn immutable(path: &Path) -> String {
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The address of a file, and how to open it.
+fn address(path: &Path, how: &str) -> String {
     let mut address = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -142,7 +171,7 @@ fn immutable(path: &Path) -> String {
             other => address += &format!("%{other:02x}"),
         }
     }
-    address + "?immutable=1"
+    address + "?" + how
 }
 
 /// The path with all links before the file itself followed: SQLite is told to follow none, and would refuse these too.

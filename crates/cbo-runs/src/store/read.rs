@@ -2,7 +2,7 @@
 
 use super::{Counts, StoreError, file, point};
 use crate::external::Outcome;
-use rusqlite::Connection;
+use rusqlite::{Connection, ToSql};
 use std::path::{Path, PathBuf};
 
 /// One attempt to evaluate a point, as the store has it.
@@ -52,9 +52,14 @@ impl Summary {
 /// A store, open for reading only. It never hinders the writer.
 #[derive(Debug)]
 pub struct Reading {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// None while the file is blank.
-    connection: Option<Connection>,
+    pub(super) connection: Option<Connection>,
+}
+
+/// Opens a store for a look from outside, which writes nothing anywhere, not even beside the file, and never waits.
+pub fn look(path: &Path) -> Result<Reading, StoreError> {
+    Ok(Reading { path: path.into(), connection: file::open_untouched(path)? })
 }
 
 /// Opens a store for reading.
@@ -108,7 +113,7 @@ impl Reading {
 }
 
 /// The words of [`Outcome::status`].
-const STATUSES: [&str; 7] = ["ok", "infeasible", "no-value", "timeout", "died", "garbage", "not-started"];
+pub(super) const STATUSES: [&str; 7] = ["ok", "infeasible", "no-value", "timeout", "died", "garbage", "not-started"];
 
 const COLUMNS: &str = "id, point, value, status, message, seconds, attempt, finished, stderr";
 
@@ -130,7 +135,7 @@ fn counts(connection: &Connection, path: &Path) -> Result<Counts, StoreError> {
 
 fn select(connection: &Connection, path: &Path, end: &str) -> Result<Vec<Row>, StoreError> {
     let mut rows = Vec::new();
-    each_of(connection, path, end, &mut |row| {
+    each_of(connection, path, end, &[], &mut |row| {
         rows.push(row);
         Ok(())
     })?;
@@ -143,18 +148,20 @@ pub(super) fn each(
     path: &Path,
     take: &mut dyn FnMut(Row) -> Result<(), ()>,
 ) -> Result<(), StoreError> {
-    each_of(connection, path, "ORDER BY id", take)
+    each_of(connection, path, "ORDER BY id", &[], take)
 }
 
-fn each_of(
+/// Hands over the rows that the end of a query chooses, with these values for its question marks.
+pub(super) fn each_of(
     connection: &Connection,
     path: &Path,
     end: &str,
+    values: &[&dyn ToSql],
     take: &mut dyn FnMut(Row) -> Result<(), ()>,
 ) -> Result<(), StoreError> {
     let failed = |e| file::told(path, "opened", &e);
     let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM evaluations {end}")).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
+    let mut rows = statement.query(values).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         if take(to_row(row, path)?).is_err() {
             break;
