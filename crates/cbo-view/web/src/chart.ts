@@ -58,7 +58,7 @@ export class Chart {
   private readonly again = h("button", { type: "button", class: "quiet", click: () => this.reset() }, "Reset zoom");
   private readonly ended: (() => void)[] = [];
 
-  constructor(private readonly label: string, private readonly height = 280) {
+  constructor(label: string, private readonly height = 280) {
     this.element = h("div", { class: "chart" }, this.place, h("div", { class: "under" }, this.again));
     this.zoomed = false;
     this.place.tabIndex = 0;
@@ -247,8 +247,6 @@ export class Chart {
       u.setCursor({ left: u.valToPos(xs[next] ?? 0, "x"), top: u.over.clientHeight / 2 });
     }
   }
-
-  get name(): string { return this.label; }
 }
 
 /** A small curve without axes. */
