@@ -111,7 +111,7 @@ mpi: mpi-tools
 
 # The tests under mpirun.
 mpi-test: mpi
-	$(CARGO) clippy --release --package cbo-mpi --features openmpi --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package cbo-mpi --features openmpi --all-targets --locked -- -D warnings
 	CBO_MPI=$$(realpath $${CARGO_TARGET_DIR:-target}/mpi/release/cbo) \
 	  $(CARGO) test --release --quiet --workspace --locked --test all -- mpi:: --test-threads=1
 
