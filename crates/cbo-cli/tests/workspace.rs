@@ -89,5 +89,5 @@ fn manifests_say_what_a_registry_shows() {
         }
         seen += 1;
     }
-    assert_eq!(seen, 7);
+    assert_eq!(seen, 8);
 }
