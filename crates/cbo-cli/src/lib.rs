@@ -191,8 +191,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         |()| 0,
     );
     ranks::dismiss();
-    // Waits for the others: what this rank says is said before any of them ends.
-    drop(session);
+    session.end();
     code
 }
 

@@ -98,15 +98,18 @@ impl Threads {
 
     /// The threads, started if they are `wanted` and there are to be several.
     fn pool_if(&mut self, wanted: bool) -> Result<Option<&rayon::ThreadPool>, SolveError> {
-        let threads = match self.count {
-            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
-            count => count,
-        };
-        if !wanted || threads == 1 {
+        if !wanted {
+            return Ok(None);
+        }
+        if self.count == 0 {
+            // Asked once: files of the system are read for it.
+            self.count = std::thread::available_parallelism().map_or(1, |n| n.get());
+        }
+        if self.count == 1 {
             return Ok(None);
         }
         if self.pool.is_none() {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.count).build();
             self.pool = Some(pool.map_err(|e| SolveError::Threads { threads: self.count, message: e.to_string() })?);
         }
         Ok(self.pool.as_ref())
