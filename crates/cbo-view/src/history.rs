@@ -23,6 +23,8 @@ pub struct History {
     pub columns: BTreeMap<String, Vec<f64>>,
     /// Steps from one row to the next.
     pub spacing: u64,
+    /// The columns that are infinite somewhere, as alpha is by default, which null does not tell.
+    pub infinite: Vec<String>,
 }
 
 impl History {
@@ -31,11 +33,16 @@ impl History {
         Self::of_track(folder).or_else(|| Self::of_text(folder)).unwrap_or_default()
     }
 
+    fn new(columns: BTreeMap<String, Vec<f64>>) -> Self {
+        let is_infinite = |(_, column): &(&String, &Vec<f64>)| column.iter().any(|number| number.is_infinite());
+        let infinite = columns.iter().filter(is_infinite).map(|(name, _)| name.clone()).collect();
+        Self { spacing: spacing(&columns), columns, infinite }
+    }
+
     fn of_track(folder: &Path) -> Option<Self> {
         let track = Track::read(&folder.join(STEPS), BYTES).filter(|track| !track.is_empty())?;
         let column = |name: &String| Some((name.clone(), track.column(name)?));
-        let columns: BTreeMap<_, _> = track.head.wide.iter().filter_map(column).collect();
-        Some(Self { spacing: spacing(&columns), columns })
+        Some(Self::new(track.head.wide.iter().filter_map(column).collect()))
     }
 
     fn of_text(folder: &Path) -> Option<Self> {
@@ -45,8 +52,7 @@ impl History {
         let table = Table::read(&String::from_utf8_lossy(&text), ROWS);
         let shown = |name: &&String| !name.starts_with("consensus_");
         let column = |name: &String| Some((name.clone(), table.numbers(name)?));
-        let columns: BTreeMap<_, _> = table.names().iter().filter(shown).filter_map(column).collect();
-        Some(Self { spacing: spacing(&columns), columns })
+        Some(Self::new(table.names().iter().filter(shown).filter_map(column).collect()))
     }
 
     /// The rows after a step, if the rows are still as far apart; all of them otherwise.

@@ -101,12 +101,13 @@ fn curve(folder: &Path) -> Table {
     Table::read(&String::from_utf8_lossy(&text), ROWS)
 }
 
-/// Steps and losses of a training run, a few of them.
-pub fn losses(folder: &Path) -> Vec<(f64, f64)> {
+/// Steps and losses of a training run, a few of them, and the least of all losses.
+pub fn losses(folder: &Path) -> (Vec<(f64, f64)>, Option<f64>) {
     let table = curve(folder);
-    let (Some(steps), Some(losses)) = (table.numbers("step"), table.numbers("loss")) else { return Vec::new() };
+    let (Some(steps), Some(losses)) = (table.numbers("step"), table.numbers("loss")) else { return (Vec::new(), None) };
+    let least = losses.iter().copied().filter(|loss| loss.is_finite()).reduce(f64::min);
     let every = steps.len().div_ceil(64).max(1);
-    steps.into_iter().zip(losses).step_by(every).filter(|(_, loss)| loss.is_finite()).collect()
+    (steps.into_iter().zip(losses).step_by(every).filter(|(_, loss)| loss.is_finite()).collect(), least)
 }
 
 /// A training run: its curve, and, at its end, which classes were taken for which, and which images.

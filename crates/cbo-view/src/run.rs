@@ -49,13 +49,14 @@ pub struct Short {
 
 /// Lengths and times of all files that the pages of an item depend on: another stamp is another content.
 pub fn stamp(item: &Item) -> Vec<(u64, u64)> {
-    let names: &[&str] = match item.kind {
+    let names: Vec<String> = match item.kind {
         Kind::Run => {
             let log = "evaluations.sqlite-wal";
-            &[CHECKPOINT, CONFIG, LOG, STEPS, SWARM, WORKERS, EVALUATIONS, log, "curve.csv", "result.json"]
+            let names = [CHECKPOINT, CONFIG, LOG, STEPS, SWARM, WORKERS, EVALUATIONS, log, "curve.csv", "result.json"];
+            names.map(String::from).into()
         }
-        Kind::Comparison => &["compare.json", "curves.csv"],
-        Kind::Experiment(_) => &[],
+        Kind::Comparison => ["compare.json", "curves.csv"].map(String::from).into(),
+        Kind::Experiment(name) => ["json", "csv", "png"].map(|ending| format!("{name}.{ending}")).into(),
     };
     let mut stamps: Vec<_> = names.iter().map(|name| read::stamp(&item.path.join(name))).collect();
     if item.kind == Kind::Run {
@@ -88,7 +89,11 @@ fn short_of_run(item: &Item, state: &State, history: &History) -> Short {
     let objective = summary.map(|s| s.objective.as_str());
     let objective = objective.or(state.setting("command")).or(state.setting("formula")).or(state.setting("objective"));
     let stored = evaluations::count(&item.path);
-    let curve = if is_training { outputs::losses(&item.path) } else { history.small() };
+    let (curve, least) = if is_training { outputs::losses(&item.path) } else { (history.small(), None) };
+    let best = newest("best", summary.and_then(|s| s.best)).into_iter().chain(least).reduce(f64::min);
+    // The end of a run may take some more, after its last step.
+    let at_end = || read::json(&item.path.join("result.json"))?["evaluations"].as_u64();
+    let at_end = if state.word() == "finished" { at_end() } else { None };
     Short {
         id: item.id.clone(),
         name: item.name.clone(),
@@ -97,9 +102,9 @@ fn short_of_run(item: &Item, state: &State, history: &History) -> Short {
         method: state.setting("method").unwrap_or(if is_training { "cbo" } else { "auto" }).into(),
         dim: summary.map(|s| s.dim).or(state.setting("dim").and_then(|dim| dim.parse().ok())),
         state: state.word(),
-        best: newest("best", summary.and_then(|s| s.best)).filter(|best| best.is_finite()),
+        best: best.filter(|best| best.is_finite()),
         steps: count(newest("step", summary.map(|s| s.step as f64))),
-        evaluations: count(newest("evaluations", summary.map(|s| s.evaluations as f64))).max(stored),
+        evaluations: count(newest("evaluations", summary.map(|s| s.evaluations as f64))).max(stored).max(at_end),
         failed: count(newest("failed", summary.map(|s| s.failed_evaluations as f64))),
         seconds: newest("seconds", summary.map(|s| s.seconds)),
         active: active(&stamp(item)),
@@ -171,7 +176,7 @@ pub fn swarm(item: &Item, after: Option<(u64, u64)>) -> Option<Vec<u8>> {
     let mut track = Track::read(&item.path.join(SWARM), SWARM_BYTES)?;
     let two: Vec<u64> = track.steps().take(2).collect();
     if let (Some((step, spacing)), [first, second]) = (after, &two[..])
-        && second - first == spacing
+        && second.checked_sub(*first) == Some(spacing)
     {
         track.retain(|s| s > step);
     }

@@ -2,6 +2,7 @@
 
 use super::common::{Viewer, checkpoint, run, status, step, steps, store};
 use cbo_runs::folder::Folder;
+use cbo_runs::track::Track;
 use cbo_view::report;
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,6 +51,39 @@ fn a_run_is_told_with_all_its_parts() {
     drop(folder);
     let whole = viewer.json(&format!("/api/run?id={}", viewer.id("one")));
     assert_eq!((&whole["short"]["state"], &whole["failure"]), (&"failed".into(), &"the program is broken".into()));
+}
+
+#[test]
+fn the_end_counts_what_the_steps_do_not_and_training_has_its_least_loss() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (path, folder) = run(place.path(), "one");
+    folder.save(&checkpoint(9, Some("steps"))).expect("a checkpoint");
+    drop(folder);
+    fs::write(path.join("result.json"), "{\"evaluations\": 91}").expect("written");
+    let training = place.path().join("training");
+    fs::create_dir(&training).expect("a folder");
+    fs::write(training.join("config.toml"), "network = 'lenet1'\n").expect("written");
+    fs::write(training.join("log.txt"), "").expect("written");
+    fs::write(training.join("curve.csv"), "step,loss\n0,2.5\n10,1.5\n20,NaN\n").expect("written");
+    let runs = &Viewer::of(place.path()).json("/api/runs")["runs"];
+    assert_eq!((&runs[0]["name"], &runs[0]["evaluations"]), (&"one".into(), &91.into()));
+    assert_eq!((&runs[1]["kind"], &runs[1]["best"]), (&"training".into(), &1.5.into()));
+}
+
+#[test]
+fn an_infinite_alpha_is_told_as_such() {
+    let place = tempfile::tempdir().expect("a folder");
+    let run = place.path().join("old");
+    fs::create_dir(&run).expect("a folder");
+    fs::write(run.join("config.toml"), "objective = 'sphere'\n").expect("written");
+    fs::write(run.join("log.txt"), "").expect("written");
+    fs::write(run.join("history.csv"), "step,best,alpha,sigma\n0,NaN,50,1\n1,2,inf,1\n").expect("written");
+    let viewer = Viewer::of(place.path());
+    let history = viewer.json(&format!("/api/history?id={}", viewer.id("old")));
+    assert_eq!(
+        (history["columns"]["alpha"].to_string(), history["infinite"].to_string()),
+        ("[50.0,null]".into(), "[\"alpha\"]".into())
+    );
 }
 
 #[test]
@@ -135,6 +169,12 @@ fn damage_is_said_and_takes_nothing_down() {
         }
         fs::write(file, whole).expect("written");
     }
+    // Steps that go back.
+    let mut swarm = Track::read(&path.join("swarm.track"), 1 << 20).expect("a track");
+    let record = swarm.records.clone();
+    swarm.records = [9.0f64, 3.0, f64::NAN].iter().flat_map(|k| [&k.to_le_bytes(), &record[8..]].concat()).collect();
+    fs::write(path.join("swarm.track"), swarm.to_bytes()).expect("written");
+    assert_eq!(status(&viewer.get(&format!("/api/swarm?id={id}&after=1&spacing=2"))), 200);
     fs::write(path.join("config.toml"), [0xFF; 50]).expect("written");
     let whole = viewer.json(&format!("/api/run?id={id}"));
     assert!(whole["faults"][0].as_str().expect("a fault").contains("config.toml"), "{whole}");

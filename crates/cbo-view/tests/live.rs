@@ -25,7 +25,7 @@ impl Stream {
             let mut line = String::new();
             assert!(self.0.read_line(&mut line).expect("news") > 0, "the stream has ended");
             let news = line.strip_prefix("data: ").and_then(|text| serde_json::from_str(text).ok());
-            if let Some(news) = news.filter(|news: &Value| news["short"].is_object() && is_it(news)) {
+            if let Some(news) = news.filter(&is_it) {
                 return news;
             }
         }
@@ -57,6 +57,27 @@ fn a_step_a_kill_and_an_end_are_news() {
     assert_eq!(end["short"]["steps"], 20);
     drop(run(place.path(), "two").1);
     all.next(|news| news["short"]["name"] == "two");
+    // Another folder that is reached by a link is not the run.
+    let aside = tempfile::tempdir().expect("a folder");
+    std::fs::rename(&path, aside.path().join("moved")).expect("moved");
+    std::os::unix::fs::symlink(aside.path().join("moved"), &path).expect("a link");
+    one.next(|news| news["gone"].is_string());
+    all.next(|news| news["gone"].is_string());
+}
+
+#[test]
+fn an_experiment_that_is_made_again_is_news() {
+    let place = tempfile::tempdir().expect("a folder");
+    let write = |seconds: f64| {
+        std::fs::write(place.path().join("canyon.json"), format!("{{\"seconds\": {seconds}}}")).expect("written");
+        std::fs::write(place.path().join("canyon.csv"), "").expect("written");
+    };
+    write(1.0);
+    let viewer = Viewer::of(place.path());
+    let mut all = Stream::open(&viewer, "/api/live");
+    all.next(|news| news["short"]["seconds"] == 1.0);
+    write(12.5);
+    all.next(|news| news["short"]["seconds"] == 12.5);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The table of evaluations.
 
-use super::common::{Viewer, body, run, store};
+use super::common::{Viewer, body, run, status, store};
+use cbo_runs::external::{Attempt, Outcome};
 use serde_json::Value;
+use std::io::{Read, Write};
 
 fn column(page: &Value, name: &str) -> Vec<String> {
     page["rows"].as_array().expect("rows").iter().map(|row| row[name].to_string()).collect()
@@ -48,4 +50,39 @@ fn rows_are_sorted_filtered_and_cut_into_pages() {
     );
     assert!(csv.contains("\"'=mesh failed\n\""), "a spreadsheet must not take it for a formula: {csv}");
     drop((store, folder));
+}
+
+#[test]
+fn exports_that_nobody_takes_in_are_few_and_in_nobodys_way() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (path, folder) = run(place.path(), "one");
+    let store = store(&path, 0);
+    // More than the system keeps for whoever does not read.
+    for k in 0..400 {
+        let outcome = Outcome::Died("exit code 3".into());
+        let attempt = Attempt { job: 0, attempt: 1, outcome, seconds: 0.25, stderr: "x".repeat(1 << 16) };
+        store.put(&[f64::from(k)], &attempt).expect("put");
+    }
+    store.flush().expect("on the disk");
+    drop((store, folder));
+    let viewer = Viewer::of(place.path());
+    let (cookie, id) = (viewer.cookie(), viewer.id("one"));
+    let address = format!("/api/evaluations.csv?id={id}");
+    let begun: Vec<_> = (0..4)
+        .map(|_| {
+            let mut stream = viewer.connect();
+            write!(stream, "GET {address} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {cookie}\r\n\r\n", viewer.port)
+                .expect("sent");
+            let mut first = [0; 15];
+            stream.read_exact(&mut first).expect("an answer");
+            assert_eq!(&first, b"HTTP/1.1 200 OK");
+            stream
+        })
+        .collect();
+    assert_eq!(status(&viewer.get(&address)), 503);
+    assert_eq!(viewer.json(&format!("/api/evaluations?id={id}"))["total"], 400);
+    drop(begun);
+    while status(&viewer.get(&address)) != 200 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }

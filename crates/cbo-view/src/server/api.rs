@@ -172,10 +172,15 @@ async fn export(
     Query(which): Query<Which>,
     Query(question): Query<Question>,
 ) -> Result<Response, Response> {
+    // An export that nobody takes in keeps its thread: others must not wait for that.
+    let Ok(place) = Arc::clone(&app.exports).try_acquire_owned() else {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, "too many exports are under way; wait for one").into_response());
+    };
     let store = of_item(app, which.id, |item| Some(evaluations::open(&item.path))).await?;
     let store = store.map_err(|error| (StatusCode::NOT_FOUND, error.to_string()).into_response())?;
     let (sender, receiver) = mpsc::channel::<Bytes>(4);
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let (mut part, mut begun) = (String::new(), false);
         let send = |part: &mut String| sender.blocking_send(Bytes::from(std::mem::take(part))).map_err(drop);
         // Whoever reads sees an export that breaks off, if the store does.

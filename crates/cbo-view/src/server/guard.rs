@@ -54,7 +54,10 @@ impl Guard {
     pub fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Verdict {
         use Verdict::{Newcomer, Refused, Welcome};
         let hosts = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        let is_ours = |host: &str| hosts.iter().any(|ours| ours.eq_ignore_ascii_case(host));
+        // Browsers leave out the usual port.
+        let is_usual =
+            |ours: &str, host: &str| ours.strip_suffix(":80").is_some_and(|ours| ours.eq_ignore_ascii_case(host));
+        let is_ours = |host: &str| hosts.iter().any(|ours| ours.eq_ignore_ascii_case(host) || is_usual(ours, host));
         // A page elsewhere whose name leads to this machine comes with that name.
         let mut host = headers.get_all(HOST).iter();
         let named = host.next().and_then(|host| host.to_str().ok()).is_some_and(is_ours) && host.next().is_none();
@@ -84,5 +87,32 @@ impl Guard {
             return Welcome;
         }
         Refused(StatusCode::FORBIDDEN, "open the address that `cbo view` has printed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn the_usual_port_may_be_left_out_and_no_other() {
+        let judge = |port, host: &str| {
+            let guard = Guard::new(port, None).expect("a guard");
+            let uri = format!("/?token={}", guard.token).parse().expect("an address");
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
+            guard.judge(&Method::GET, &uri, &headers) == Verdict::Newcomer
+        };
+        assert!(judge(80, "127.0.0.1") && judge(80, "localhost:80") && judge(7373, "localhost:7373"));
+        for (port, host) in [
+            (80, "evil.example"),
+            (80, "127.0.0.1:7373"),
+            (7373, "127.0.0.1"),
+            (7380, "127.0.0.1:73"),
+            (7380, "127.0.0.1"),
+        ] {
+            assert!(!judge(port, host), "{port} {host}");
+        }
     }
 }

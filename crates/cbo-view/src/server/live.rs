@@ -74,7 +74,7 @@ impl Watch {
     /// What has changed.
     fn look(mut self, app: &App) -> (Self, Vec<Value>) {
         let items = match &self.item {
-            Some(item) => vec![item.clone()],
+            Some(item) => Some(item.clone()).filter(Item::is_there).into_iter().collect(),
             None => app.library.items(),
         };
         let mut news = Vec::new();
@@ -87,13 +87,11 @@ impl Watch {
                 self.before.insert(item.id.clone(), (stamp, short));
             }
         }
-        if self.item.is_none() {
-            let gone: Vec<String> =
-                self.before.keys().filter(|id| !items.iter().any(|item| item.id == **id)).cloned().collect();
-            for id in gone {
-                self.before.remove(&id);
-                news.push(json!({ "gone": id }));
-            }
+        let gone: Vec<String> =
+            self.before.keys().filter(|id| !items.iter().any(|item| item.id == **id)).cloned().collect();
+        for id in gone {
+            self.before.remove(&id);
+            news.push(json!({ "gone": id }));
         }
         (self, news)
     }

@@ -21,9 +21,10 @@ use tokio::sync::Semaphore;
 /// The port that is tried first, so that a page that was left open finds the server after a restart.
 const PORT: u16 = 7373;
 
-/// Connections, requests that are being answered, and streams of events at most.
+/// Connections, requests that are being answered, exports, and streams of events at most.
 const CONNECTIONS: usize = 128;
 const REQUESTS: usize = 16;
+const EXPORTS: usize = 4;
 const STREAMS: usize = 32;
 
 /// How long the head of a request may take, and how long it may be.
@@ -81,6 +82,7 @@ struct App {
     guard: Guard,
     library: Library,
     requests: Semaphore,
+    exports: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
@@ -99,6 +101,7 @@ impl Server {
             guard,
             library: Library::new(folders),
             requests: Semaphore::new(REQUESTS),
+            exports: Arc::new(Semaphore::new(EXPORTS)),
             streams: Arc::new(Semaphore::new(STREAMS)),
         };
         Ok(Self { listener, app: Arc::new(app) })
@@ -113,7 +116,7 @@ impl Server {
     pub fn run(self, is_over: &dyn Fn() -> bool) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(REQUESTS + STREAMS)
+            .max_blocking_threads(REQUESTS + EXPORTS + STREAMS)
             .enable_io()
             .enable_time()
             .build()?;

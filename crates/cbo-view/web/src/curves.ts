@@ -35,6 +35,7 @@ export class Curves {
   private readonly weights = new Chart("Alpha and sigma", 200);
   private readonly failed = new Chart("Failed evaluations", 200);
   private readonly constants = h("p", { class: "note" });
+  private readonly gaps = h("p", { class: "note" }, "Alpha is infinite where its line has a gap.");
   private readonly parts: { sizes: HTMLElement; weights: HTMLElement; failed: HTMLElement };
 
   constructor(private history: History) {
@@ -45,7 +46,7 @@ export class Curves {
     const log = h("input", { type: "checkbox", change: () => { this.logX = log.checked; this.draw(); } });
     this.parts = {
       sizes: h("section", { class: "card" }, h("h2", {}, "Effective sample size"), this.size.element),
-      weights: h("section", { class: "card" }, h("h2", {}, "Alpha and sigma"), this.weights.element),
+      weights: h("section", { class: "card" }, h("h2", {}, "Alpha and sigma"), this.weights.element, this.gaps),
       failed: h("section", { class: "card" }, h("h2", {}, "Failed evaluations"), this.failed.element),
     };
     const help = h("p", { class: "note" }, "Drag to zoom, Shift and drag to move, double-click to see all.");
@@ -67,6 +68,7 @@ export class Curves {
       for (const [name, values] of Object.entries(more.columns)) {
         this.history.columns[name] = [...(this.history.columns[name] ?? []), ...values];
       }
+      this.history.infinite = more.infinite;
     } else if (first !== null) this.history = more;
     else return;
     this.draw();
@@ -96,15 +98,19 @@ export class Curves {
     if (some(c["violation"])) lines.push({ label: "violation", values: c["violation"], colour: () => curve(3), right: true });
     const label = moved && floor !== 0 ? "value above the least" : "value";
     this.value.show({ ...base, lines, logY: log, yLabel: label, rightLabel: "spread", logRight: log });
-    const same = ["effective_sample_size", "alpha", "sigma"].filter((name) => some(c[name]) && !differ(c[name]));
+    const infinite = (name: string) => this.history.infinite?.includes(name) ?? false;
+    const same = ["effective_sample_size", "alpha", "sigma"].filter((name) => (some(c[name]) ? !differ(c[name]) && !infinite(name) : infinite(name)));
     this.constants.hidden = same.length === 0;
-    this.constants.textContent = `Constant: ${same.map((name) => `${name.replaceAll("_", " ")} ${short(c[name]?.at(-1), 5)}`).join(", ")}.`;
+    const constant = (name: string) => (infinite(name) ? "inf" : short(c[name]?.at(-1), 5));
+    this.constants.textContent = `Constant: ${same.map((name) => `${name.replaceAll("_", " ")} ${constant(name)}`).join(", ")}.`;
     this.part(this.parts.sizes, this.size, some(c["effective_sample_size"]) && differ(c["effective_sample_size"]),
       { ...base, lines: [{ label: "effective sample size", values: c["effective_sample_size"] ?? [], colour: () => curve(2) }] });
     const weights: Content["lines"] = [];
     if (some(c["sigma"])) weights.push({ label: "sigma", values: c["sigma"], colour: () => curve(0) });
     if (some(c["alpha"])) weights.push({ label: "alpha", values: c["alpha"], colour: () => curve(1), right: true });
-    this.part(this.parts.weights, this.weights, weights.some((line) => differ(line.values)),
+    const gaps = infinite("alpha") && some(c["alpha"]);
+    this.gaps.hidden = !gaps;
+    this.part(this.parts.weights, this.weights, gaps || weights.some((line) => differ(line.values)),
       { ...base, lines: weights, yLabel: "sigma", rightLabel: "alpha" });
     this.part(this.parts.failed, this.failed, (c["failed"]?.at(-1) ?? 0) !== 0,
       { ...base, lines: [{ label: "failed", values: c["failed"] ?? [], colour: () => curve(1), steps: true }] });

@@ -42,6 +42,7 @@ export async function overview(frame: Frame): Promise<void> {
       draw();
     } }, words)));
   const note = h("p", { class: "note", role: "status" });
+  const empty = h("p", { class: "empty" }, "No runs here yet. A run with ", h("code", {}, "--out FOLDER"), " below this folder appears by itself.");
   const together = h("button", { type: "button", class: "primary", disabled: true,
     click: () => frame.go(`#/compare/${[...chosen].join(",")}`) }, "Compare");
 
@@ -61,6 +62,7 @@ export async function overview(frame: Frame): Promise<void> {
     if (focus) body.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focus)}"]`)?.focus();
     const cut = found.length > MOST ? `; the first ${MOST} are shown` : "";
     const left = answer.left_out ? `; ${count(answer.left_out)} more are not in this report` : "";
+    empty.hidden = runs.size > 0;
     note.textContent = `${count(found.length)} of ${count(runs.size)} runs${cut}${left}`;
     together.disabled = chosen.size < 2;
     together.textContent = chosen.size < 2 ? "Compare" : `Compare ${chosen.size}`;
@@ -98,9 +100,7 @@ export async function overview(frame: Frame): Promise<void> {
     h("div", { class: "title" }, h("h1", {}, "Runs"),
       answer.folders.length > 0 ? h("p", { class: "path" }, answer.folders.join(", ")) : null),
     h("div", { class: "bar" }, search, states, together),
-    runs.size === 0
-      ? h("p", { class: "empty" }, "No runs here yet. A run with ", h("code", {}, "--out FOLDER"), " below this folder appears by itself.")
-      : null,
+    empty,
     h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Runs" },
       h("table", { class: "runs" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "hidden" }, "Choose")), headings,
         h("th", { scope: "col" }, "Progress"))), body)),
@@ -116,7 +116,11 @@ export async function overview(frame: Frame): Promise<void> {
     window.clearTimeout(waiting);
     waiting = window.setTimeout(draw, 50);
   }, async () => {
-    (await frame.source.runs()).runs.forEach((run) => runs.set(run.id, run));
+    const fresh = (await frame.source.runs()).runs;
+    // Some may have gone meanwhile.
+    runs.clear();
+    fresh.forEach((run) => runs.set(run.id, run));
+    [...chosen].filter((id) => !runs.has(id)).forEach((id) => chosen.delete(id));
     draw();
   });
 }

@@ -184,7 +184,11 @@ export async function run(frame: Frame, id: string, tab: string, stillHere: () =
     }
   };
   let first = true;
-  frame.watch(id, () => {
+  frame.watch(id, (news) => {
+    if (news.gone) {
+      whole = { ...whole, faults: ["The folder of this run is gone. This is what was in it."] };
+      return head();
+    }
     // The first news say what has just been read.
     if (first) first = false; else void refresh();
   }, () => void refresh());

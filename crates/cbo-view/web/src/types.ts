@@ -10,7 +10,11 @@ export interface Short {
   active: number; curve: [number, number][];
 }
 
-export interface History { columns: Record<string, Numbers>; spacing: number }
+export interface History {
+  columns: Record<string, Numbers>; spacing: number;
+  /** The columns that are infinite somewhere: null there. */
+  infinite?: string[];
+}
 
 export interface Worker { points: number; since: string; x: number[]; attempt: number; finished: number; failed: number }
 

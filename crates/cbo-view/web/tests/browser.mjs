@@ -76,6 +76,11 @@ test("a run has its curves, with values under the cursor and zoom", async ({ pag
   await page.getByRole("button", { name: "Seconds" }).click();
 });
 
+test("an infinite alpha is said", async ({ page }) => {
+  await go(page, "rastrigin");
+  await page.getByText(/^Constant: .*alpha inf/).waitFor();
+});
+
 test("settings show what was changed, and the command that repeats the run", async ({ page }) => {
   await go(page, "ackley");
   await page.getByRole("link", { name: "Settings" }).click();
