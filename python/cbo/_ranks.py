@@ -64,7 +64,8 @@ class OnRanks:
         own = comm.scatter([tasks[low:high] for low, high in zip(ends, ends[1:])])
         values: list[Any] = []
         first: BaseException | None = None
-        for rank, (given, error) in enumerate(comm.gather(_evaluated(fun, own)) or []):
+        for rank, told in enumerate(comm.gather(_evaluated(fun, own)) or []):
+            given, error = pickle.loads(told)
             values.extend(given)
             if error is not None and first is None:
                 first = error
@@ -75,14 +76,16 @@ class OnRanks:
         return values
 
 
-def _evaluated(fun: Callable[[Any], Any], tasks: Sequence[Any]) -> tuple[list[Any], BaseException | None]:
-    values: list[Any] = []
+def _evaluated(fun: Callable[[Any], Any], tasks: Sequence[Any]) -> bytes:
+    """What `fun` gives for the tasks, or what it raises, pickled here: the others wait for it, also if it cannot be sent."""
     try:
-        for x in tasks:
-            values.append(fun(x.copy()))
+        values = [fun(x.copy()) for x in tasks]
     except BaseException as error:  # all ranks hear of it, whatever it is
-        return values, _travelling(error)
-    return values, None
+        return pickle.dumps(([], _travelling(error)))
+    try:
+        return pickle.dumps((values, None))
+    except Exception as error:
+        return pickle.dumps(([], TypeError(f"fun returned {shown(values[0])}, which cannot be sent to rank 0: {error}")))
 
 
 def _travelling(error: BaseException) -> BaseException:
@@ -98,12 +101,13 @@ def lead(comm: Communicator, run: Callable[[], Any]) -> Any:
     """Does `run` on the first rank, and hands its result, or what it raises, to all."""
     try:
         result = run()
+        told = pickle.dumps((result, None))
     except BaseException as error:
         comm.bcast(False)
-        comm.bcast((None, _travelling(error)))
+        comm.bcast(pickle.dumps((None, _travelling(error))))
         raise
     comm.bcast(False)
-    comm.bcast((result, None))
+    comm.bcast(told)
     return result
 
 
@@ -112,7 +116,7 @@ def follow(comm: Communicator, fun: Callable[..., Any], args: tuple[Any, ...]) -
     own = WithArgs(fun, args)
     while comm.bcast(None):
         comm.gather(_evaluated(own, comm.scatter(None)))
-    result, error = comm.bcast(None)
+    result, error = pickle.loads(comm.bcast(None))
     if error is not None:
         raise error
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -35,9 +36,9 @@ class Rank:
         return self.ranks.size
 
     def _put(self, value: Any) -> list[Any]:
-        self.ranks.places[self.number] = value
+        self.ranks.places[self.number] = pickle.dumps(value)
         self.ranks.barrier.wait()
-        seen = list(self.ranks.places)
+        seen = [pickle.loads(place) for place in self.ranks.places]
         self.ranks.barrier.wait()
         return seen
 
@@ -94,6 +95,18 @@ def test_an_exception_on_one_rank_is_raised_on_all() -> None:
         return "raised"
 
     assert on_ranks(3, work) == ["raised"] * 3
+
+
+def test_a_value_that_cannot_be_sent_is_an_error_on_all_ranks() -> None:
+    def work(comm: Rank) -> str:
+        def fun(x: Any) -> Any:
+            return (v for v in x) if comm.number == 1 else sphere(x)
+
+        with pytest.raises(TypeError, match="cannot be sent"):
+            cbo.minimize(fun, [(-3.0, 4.0)] * 2, comm=comm, particles=10, steps=3, seed=1)
+        return "raised"
+
+    assert on_ranks(2, work) == ["raised"] * 2
 
 
 def test_each_rank_evaluates_its_own_points() -> None:

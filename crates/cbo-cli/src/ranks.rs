@@ -36,16 +36,6 @@ impl Session {
     pub fn end(self) {}
 }
 
-#[cfg(feature = "mpi")]
-impl Drop for Session {
-    fn drop(&mut self) {
-        // The others would wait for a rank that has failed in the middle of something.
-        if std::thread::panicking() && self._mpi.is_some() {
-            cbo_mpi::Mpi::abort(1);
-        }
-    }
-}
-
 /// How many ranks a launcher says that there are, and how many of them are on this machine: Open MPI, MPICH and its relatives, Slurm.
 fn launched() -> Option<(usize, usize)> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());

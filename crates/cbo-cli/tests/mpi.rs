@@ -75,6 +75,21 @@ fn any_number_of_ranks_and_threads_prints_the_same_numbers() {
 }
 
 #[test]
+fn long_points_and_long_answers_do_not_wait_for_each_other() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    let script = place.path().join("chatty");
+    // Each such byte is six in the answer, which MPI then holds back until somebody receives it, as it does the point.
+    fs::write(&script, "cat >/dev/null\nhead -c 1990 /dev/zero | tr '\\0' '\\1' >&2\necho 1\n").expect("a script");
+    let command = format!("/bin/sh {}", path(&script));
+    let mut arguments = vec!["minimize", "--command", &command, "--bounds", "-1,1"];
+    arguments
+        .extend(words("--protocol json --dim 3000 --workers 8 --method cbo --particles 60 --steps 3 --json --quiet"));
+    let seen = mpirun(&program, 2, &arguments).env("MPIEXEC_TIMEOUT", "60").output().expect("mpirun starts");
+    assert_eq!(result(&seen)["evaluations"], 241);
+}
+
+#[test]
 fn evaluations_are_handed_out_and_the_store_has_all_of_them() {
     let Some(program) = program() else { return };
     let place = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,8 @@ use mpi::environment::Universe;
 use mpi::point_to_point::{Message, Status};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, Destination, MatchedReceiveVec, Root, Source};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Messages that are waited for, and those that are polled.
 const WAITED: i32 = 1;
@@ -28,7 +29,8 @@ impl std::fmt::Display for MpiError {
 
 impl std::error::Error for MpiError {}
 
-/// MPI, from its start until this is dropped: then ranks wait for each other.
+/// MPI, from its start until this is dropped: then ranks wait for each other. A panic that comes as far as this ends all ranks at once,
+/// because the others would wait for the one that has failed.
 ///
 /// ```no_run
 /// use cbo::ranks::{Particles, solve_on};
@@ -60,7 +62,8 @@ impl Mpi {
     /// All ranks of the program.
     pub fn communicator(&self) -> Arc<dyn Communicator> {
         let world = SimpleCommunicator::world();
-        Arc::new(World { rank: world.rank() as usize, size: world.size() as usize })
+        let (rank, size) = (world.rank() as usize, world.size() as usize);
+        Arc::new(World { rank, size, arrived: Mutex::default() })
     }
 
     /// Ends the program on all ranks at once.
@@ -69,11 +72,21 @@ impl Mpi {
     }
 }
 
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            Self::abort(1);
+        }
+    }
+}
+
 /// All ranks.
 #[derive(Debug)]
 struct World {
     rank: usize,
     size: usize,
+    /// Messages to be polled that arrived while this rank was posting one.
+    arrived: Mutex<VecDeque<(usize, Vec<u8>)>>,
 }
 
 /// The bytes of a message that has arrived.
@@ -99,6 +112,17 @@ impl World {
             bytes.extend(rest);
         }
         bytes
+    }
+
+    /// A message to be polled, if MPI has one.
+    fn probe() -> Option<(usize, Vec<u8>)> {
+        let arrived = SimpleCommunicator::world().any_process().immediate_matched_probe_with_tag(POLLED)?;
+        let (from, bytes) = bytes_of(arrived);
+        Some((from, Self::complete(from, POLLED, bytes)))
+    }
+
+    fn arrived(&self) -> MutexGuard<'_, VecDeque<(usize, Vec<u8>)>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,12 +179,20 @@ impl Communicator for World {
 
     fn post(&self, to: usize, bytes: &[u8]) {
         let world = SimpleCommunicator::world();
-        pieces(bytes).for_each(|piece| world.process_at_rank(to as i32).send_with_tag(piece, POLLED));
+        for piece in pieces(bytes) {
+            mpi::request::scope(|scope| {
+                let mut sending = world.process_at_rank(to as i32).immediate_send_with_tag(scope, piece, POLLED);
+                // A long message waits until it is received. Two ranks that post to each other take in what comes meanwhile.
+                while let Err(unfinished) = sending.test() {
+                    sending = unfinished;
+                    self.arrived().extend(Self::probe());
+                }
+            });
+        }
     }
 
     fn poll(&self) -> Option<(usize, Vec<u8>)> {
-        let arrived = SimpleCommunicator::world().any_process().immediate_matched_probe_with_tag(POLLED)?;
-        let (from, bytes) = bytes_of(arrived);
-        Some((from, Self::complete(from, POLLED, bytes)))
+        let earlier = self.arrived().pop_front();
+        earlier.or_else(Self::probe)
     }
 }

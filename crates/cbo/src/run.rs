@@ -279,6 +279,7 @@ impl<T: Scalar> Run<T> {
                 0 => objective.energies(self.context(), rows, &mut energy),
                 _ => constraint::evaluate(objective, self.context(), rows, (&mut energy, &mut constraints), 1),
             };
+            let outcome = self.backend.share_failure(outcome);
             outcome.map_err(|source| SolveError::Evaluation { step: self.ledger.step, source })?;
             Some((energy[0].to_f64(), violation(&constraints)))
         };

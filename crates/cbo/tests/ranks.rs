@@ -9,6 +9,7 @@ use cbo::{
     from_fn, resume, solve,
 };
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 
 /// Many minima, and a corner where there is no value.
 struct Bumpy {
@@ -274,6 +275,73 @@ fn a_thousand_ranks_give_the_bits_of_one() {
         assert_eq!((consensus, best), (one.consensus(), one.best()));
         // But for the first, which tells all others what it decides, a rank sends few numbers.
         assert!(*sent < 300_000 || *sent == all[0].3, "{sent} bytes");
+    }
+}
+
+#[test]
+fn ranks_without_particles_do_not_lose_those_of_others() {
+    // Three blocks, of which the last alone is far away.
+    let (dim, particles) = (16, 300);
+    let points = (0..particles * dim).map(|i| if i / dim >= 256 { 1.0 } else { 0.0 }).collect();
+    let config = CboConfig {
+        particles,
+        steps: Some(3),
+        diameter: Some(0.5),
+        init: InitialLaw::Points(points),
+        ..CboConfig::default()
+    };
+    let objective = Bumpy { dim, breaks_at: None };
+    let whole = alone::<f64>(&config, &objective);
+    assert_eq!(whole.steps.len(), 4);
+    for size in 1..=12 {
+        assert!(together::<f64>(size, &config, &objective) == whole, "{size} ranks");
+    }
+}
+
+/// Fails on one rank, and there at the consensus point alone.
+struct FailsAtTheEnd(bool);
+
+impl Objective<f64> for FailsAtTheEnd {
+    fn dim(&self) -> usize {
+        16
+    }
+    fn energies(&self, _at: StepContext, rows: Rows<'_, f64>, out: &mut [f64]) -> Result<(), EvalError> {
+        rows.iter().zip(&mut *out).for_each(|(row, energy)| *energy = row.iter().map(|x| x * x).sum());
+        if self.0 && rows.len() == 1 { Err(EvalError::new("the last one")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_failure_at_the_end_of_one_rank_is_one_of_all() {
+    let config = CboConfig { particles: 300, steps: Some(3), ..CboConfig::default() };
+    let ends = in_threads(3, |rank| {
+        let objective = FailsAtTheEnd(rank.rank() == 1);
+        solve_on(&Particles::new(rank).whole(true), &config, &objective, &mut ()).map(|_| ())
+    });
+    for end in ends {
+        assert!(matches!(end, Err(SolveError::Evaluation { source, .. }) if source.message == "the last one"));
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_evaluation_that_panicked() {
+    let config = CboConfig { particles: 40, steps: Some(3), ..CboConfig::default() };
+    for faulty in [0, 1] {
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            in_threads(3, |rank| {
+                let number = rank.rank();
+                let objective = from_fn(2, |x: &[f64]| {
+                    assert_ne!(number, faulty, "as this test wants it");
+                    x[0] * x[0]
+                })
+                .costly();
+                if number > 0 {
+                    return farm::help(&*rank, &objective, 2);
+                }
+                let _ = solve(&config, &farm::Shared::new(rank, &objective, 2, Schedule::Static), &mut ());
+            })
+        }));
+        assert!(run.is_err(), "rank {faulty}");
     }
 }
 

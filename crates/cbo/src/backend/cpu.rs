@@ -98,7 +98,7 @@ impl<T: Scalar> Cpu<T> {
             sums: vec![Partial::empty(dim); batch.div_ceil(block_rows(dim))],
             crew,
             walls,
-            centres: Buffer::new(pattern_rows(dim).min(particles.max(1)) * dim),
+            centres: Buffer::new(pattern_rows(dim).min(config.particles) * dim),
             factor: Vec::new(),
             room,
             ahead: None,

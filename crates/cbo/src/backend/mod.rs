@@ -124,6 +124,11 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         decide()
     }
 
+    /// What came of an evaluation that each of several ranks makes: it fails on all of them if it fails on one.
+    fn share_failure(&self, outcome: Result<(), EvalError>) -> Result<(), EvalError> {
+        outcome
+    }
+
     /// The first evaluation that has no value in these rounds of the step: its row and what came back.
     fn first_failure(&self, rounds: usize) -> Option<(usize, f64)>
     where

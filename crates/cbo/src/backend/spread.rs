@@ -108,7 +108,7 @@ impl<T: Scalar> Spread<T> {
         }
     }
 
-    /// Whether the particles of this rank are narrower than that; those of no rank with none are wide.
+    /// Whether the particles of this rank are narrower than that; so is a rank that has none.
     fn is_narrow_here(&self, limit: f64) -> bool {
         let ensemble = &self.cpu.population().ensemble;
         ensemble.is_empty() || ensemble.is_narrower_than(limit)
@@ -128,8 +128,9 @@ impl<T: Scalar> Spread<T> {
         self.team.reduce(&mut all, write, |all, bytes| {
             let mut from = Reader::plain(bytes);
             let (low, high) = (from.many(self.dim), from.many(self.dim));
-            if let (Some(all), Ok(low), Ok(high)) = (all, low, high) {
-                all.include(&low, &high);
+            if let (Ok(low), Ok(high)) = (low, high) {
+                // A rank without particles hands on what it got.
+                all.get_or_insert_with(|| Extent { low: low.clone(), high: high.clone() }).include(&low, &high);
             }
         });
         all
@@ -282,6 +283,10 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         let decided = decide();
         self.team.ask(Request::Done(decided));
         decided
+    }
+
+    fn share_failure(&self, outcome: Result<(), EvalError>) -> Result<(), EvalError> {
+        self.team.agree(outcome)
     }
 
     fn first_failure(&self, rounds: usize) -> Option<(usize, f64)> {

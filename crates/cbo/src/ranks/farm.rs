@@ -60,13 +60,15 @@ const LONG: Duration = Duration::from_millis(1);
 enum Event {
     Said(Vec<u8>),
     Free,
+    /// It has panicked, and so must its rank: nobody is to wait for its job.
+    Lost,
 }
 
 impl Event {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Said(bytes) => [&[1], &bytes[..]].concat(),
-            Self::Free => vec![0],
+            Self::Free | Self::Lost => vec![0],
         }
     }
 
@@ -75,8 +77,20 @@ impl Event {
     }
 }
 
+/// Tells that a lane has panicked.
+struct Alarm<'a>(&'a Sender<Event>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send(Event::Lost);
+        }
+    }
+}
+
 /// The lanes of this rank at work, until jobs end.
 fn lane(lanes: &dyn Lanes, number: usize, jobs: &Mutex<Receiver<Vec<u8>>>, events: &Sender<Event>) {
+    let _alarm = Alarm(events);
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
@@ -162,6 +176,7 @@ pub fn hand_out(
             }
             let own = own_events.try_recv().ok().map(|event| (0, event));
             match own.or_else(|| communicator.poll().map(|(rank, bytes)| (rank, Event::from_bytes(bytes)))) {
+                Some((_, Event::Lost)) => break, // the scope passes the panic on
                 Some((rank, Event::Free)) => {
                     free[rank] += 1;
                     under_way -= 1;
@@ -196,6 +211,9 @@ pub fn serve(communicator: &dyn Communicator, lanes: &dyn Lanes) {
         let mut pause = SHORT;
         loop {
             if let Ok(event) = own_events.try_recv() {
+                if matches!(event, Event::Lost) {
+                    break; // the scope passes the panic on
+                }
                 communicator.post(0, &event.to_bytes());
                 pause = SHORT;
             } else if let Some((_, bytes)) = communicator.poll() {
