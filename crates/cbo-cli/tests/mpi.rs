@@ -268,7 +268,7 @@ fn a_killed_rank_ends_all_and_is_named_and_the_run_resumes() {
     signal("KILL", ranks[1].1);
     let start = Instant::now();
     let ended = child.wait_with_output().expect("mpirun ends");
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     let said = stderr(&ended);
     assert!(said.contains("rank 1") && !ended.status.success(), "{said}");
     assert!(ranks_of(&folder).is_empty(), "a rank is left behind");
@@ -277,7 +277,9 @@ fn a_killed_rank_ends_all_and_is_named_and_the_run_resumes() {
         .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
         .collect();
     left.sort();
-    assert_eq!(left, ["checkpoint.cbo", "checkpoint.previous.cbo", "config.toml", "lock", "log.txt"]);
+    let kept =
+        ["checkpoint.cbo", "checkpoint.previous.cbo", "config.toml", "lock", "log.txt", "steps.track", "swarm.track"];
+    assert_eq!(left, kept);
     let resumed = cbo(&["resume", &folder, "--max-seconds", "+0.2", "--json"]);
     assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
 }
