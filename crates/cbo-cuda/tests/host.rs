@@ -7,7 +7,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::{fs, slice};
-use tempfile::TempDir;
 
 /// The processor in the place of a GPU.
 #[derive(Debug, Default)]
@@ -115,7 +114,6 @@ struct Compiled {
     library: Library,
     /// What stands in for shared memory of a block is static: one launch at a time.
     running: Mutex<()>,
-    _folder: TempDir,
 }
 
 impl Compiled {
@@ -132,7 +130,8 @@ impl Compiled {
         }
         // SAFETY: the library was compiled above, and has nothing that runs when it is loaded.
         let library = unsafe { Library::new(&library) }.map_err(|e| Fault(e.to_string()))?;
-        Ok(Self { library, running: Mutex::new(()), _folder: folder })
+        // The folder is removed here; what is loaded stays.
+        Ok(Self { library, running: Mutex::new(()) })
     }
 }
 
