@@ -39,6 +39,9 @@ const DOUBT: u32 = 4;
 const MOST_SKIPPED: u32 = 5;
 /// The least part of the particles that is evaluated in every other generation where no model has products of coordinates.
 const TRUE: f64 = 1.0 / 3.0;
+/// Particles for each coordinate where a full model has just held: those that are not evaluated cost next to nothing, and the more there are,
+/// the better is the one that is.
+const FORESEEN: f64 = 1.2;
 /// The largest deviation of a coordinate between two walls.
 const WIDEST: f64 = 0.6;
 /// Below this width the particles are in one basin.
@@ -52,6 +55,7 @@ pub(super) struct Descent<'a> {
     random: Random,
     start: Start,
     pub core: Core,
+    /// The particles of this generation.
     lambda: usize,
     /// Evaluated points, the oldest first, and their values.
     pub(super) points: VecDeque<Sample>,
@@ -85,6 +89,8 @@ pub(super) struct Descent<'a> {
     inverse: Option<(Vec<f64>, f64)>,
     /// Generations with the largest model, and those in which it was good enough.
     pub tried: (u32, u32),
+    /// Whether a model spared evaluations in the last generation.
+    held: bool,
     /// The best value before this run, and what it consists of.
     pub(super) rival: (Vec<f64>, f64),
     blur: Blur,
@@ -120,6 +126,7 @@ impl<'a> Descent<'a> {
             trail_spent: 0,
             inverse: None,
             tried: (0, 0),
+            held: false,
             rival: (desk.best_parts(), desk.best()),
             blur: Blur::default(),
             desk,
@@ -132,8 +139,9 @@ impl<'a> Descent<'a> {
         self.core.dim()
     }
 
+    /// The usual particles of a generation.
     pub fn lambda(&self) -> usize {
-        self.lambda
+        self.start.lambda
     }
 
     pub fn spent(&self) -> u64 {
@@ -181,8 +189,20 @@ impl<'a> Descent<'a> {
         Some(covariance.into_iter().map(|c| factor * c).collect())
     }
 
+    /// Has more particles as long as a model foresees most of their values.
+    fn populate(&mut self) {
+        let usual = self.start.lambda;
+        let foreseen = if self.held && self.most == Kind::Full { (FORESEEN * self.dim() as f64) as usize } else { 0 };
+        let lambda = usual.max(foreseen);
+        if lambda != self.lambda {
+            self.lambda = lambda;
+            self.core.populate(lambda);
+        }
+    }
+
     /// Draws particles, evaluates as many as needed, and lets the core learn.
     async fn generation(&mut self) {
+        self.populate();
         let (dim, lambda) = (self.dim(), self.lambda);
         let mut normals = Vec::new();
         self.random.normals(lambda, dim, &mut normals);
@@ -280,6 +300,7 @@ impl<'a> Descent<'a> {
             let all: Vec<usize> = (0..lambda).collect();
             self.evaluate(&inside, &all, &mut values).await;
         }
+        self.held = modelled;
         self.learn(&normals, values, &penalty, shaping);
     }
 

@@ -344,6 +344,7 @@ impl<'a> Driver<'a> {
                 lambda *= 2;
                 core = Core::new(desk.with(|sheet| sheet.best.0.clone()), POLISH, lambda);
             }
+            core.populate(lambda);
             self.kept = Some((number, core, lambda));
         }
         (place, value)

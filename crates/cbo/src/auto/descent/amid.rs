@@ -63,11 +63,12 @@ impl Descent<'_> {
 
     /// Doubles the particles.
     fn grow(&mut self) {
-        self.lambda *= 2;
+        self.start.lambda = 2 * self.lambda;
+        self.lambda = self.start.lambda;
         self.core.populate(self.lambda);
         self.keep = self.keep.max(self.lambda);
         self.trail.clear();
         // No model orders points by values that are mostly noise.
-        self.start.model = false;
+        (self.start.model, self.held) = (false, false);
     }
 }
