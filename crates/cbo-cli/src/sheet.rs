@@ -51,9 +51,10 @@ impl Table {
     }
 }
 
-/// Both files of a picture.
-pub fn pictures(draw: impl Fn(Format) -> Result<Vec<u8>, CliError>) -> Result<(Vec<u8>, Vec<u8>), CliError> {
-    Ok((draw(Format::Svg)?, draw(Format::Png)?))
+/// Both files of a picture, drawn at once.
+pub fn pictures(draw: impl Fn(Format) -> Result<Vec<u8>, CliError> + Sync) -> Result<(Vec<u8>, Vec<u8>), CliError> {
+    let (svg, png) = rayon::join(|| draw(Format::Svg), || draw(Format::Png));
+    Ok((svg?, png?))
 }
 
 /// Finds out before anything is computed whether the files of a sheet can be written.

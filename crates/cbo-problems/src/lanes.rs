@@ -12,7 +12,10 @@ pub(crate) const STACK_DIM: usize = 32;
 /// Up to this many in less room, which takes less time to clear: small swarms notice.
 const SMALL_DIM: usize = 16;
 
-/// Up to this many constraints are, too.
+/// Rows of so many coordinates are evaluated without leaving the registers.
+const SHORT: usize = 4;
+
+/// Up to this many constraints are held on the stack, too.
 const STACK_CONSTRAINTS: usize = 16;
 
 /// No vector has more lanes.
@@ -124,6 +127,16 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         let Batch { rows, out, constraints, bounds, .. } = self.batch;
         let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
+        let vanishing = F::FLAT_AT_ZERO && nearly_zero(rows);
+        if dim == SHORT && rows.len() >= V::LANES && constraints.is_empty() {
+            for first in groups(rows.len(), V::LANES) {
+                let mut x = [V::constant(0.0); MOST_LANES];
+                V::load_transposed(&rows.as_slice()[first * SHORT..], SHORT, SHORT, &mut x);
+                let mut x: [V; SHORT] = std::array::from_fn(|k| x[k]);
+                energy(self.function, &mut x, vanishing, bounds).store(&mut out[first..]);
+            }
+            return;
+        }
         let (mut few, mut stack, mut heap): ([V; SMALL_DIM], [V; STACK_DIM], Vec<V>);
         let x = if padded <= SMALL_DIM {
             few = [V::constant(0.0); SMALL_DIM];
@@ -143,24 +156,26 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
             more_g.resize(count, V::constant(0.0));
             &mut more_g[..]
         };
-        let vanishing = F::FLAT_AT_ZERO && nearly_zero(rows);
-        for (group, energies) in out.chunks_mut(V::LANES).enumerate() {
-            transpose_group(rows, group * V::LANES, x);
-            if vanishing {
-                vanish(&mut x[..dim], small::<T>());
-            }
-            let mut energy = self.function.value(&x[..dim]);
-            if F::INFO.confined {
-                energy = infinite_outside(energy, &x[..dim], bounds);
-            }
-            energy.store_partial(energies);
+        for first in groups(rows.len(), V::LANES) {
+            transpose_group(rows, first, x);
+            energy(self.function, &mut x[..dim], vanishing, bounds).store_partial(&mut out[first..]);
             if !constraints.is_empty() {
                 self.function.constraints(&x[..dim], g);
-                let from = group * V::LANES * count;
-                scatter(g, &mut constraints[from..from + energies.len() * count]);
+                let last = rows.len().min(first + V::LANES);
+                scatter(g, &mut constraints[first * count..last * count]);
             }
         }
     }
+}
+
+/// The energies of the points in the lanes of `x`.
+#[inline(always)]
+fn energy<V: Vector, F: Function>(function: &F, x: &mut [V], vanishing: bool, bounds: &[(f64, f64)]) -> V {
+    if vanishing {
+        vanish(x, small::<V::Scalar>());
+    }
+    let energy = function.value(x);
+    if F::INFO.confined { infinite_outside(energy, x, bounds) } else { energy }
 }
 
 /// Writes lane i of each vector to row i.
@@ -173,6 +188,12 @@ fn scatter<V: Vector>(columns: &[V], rows: &mut [V::Scalar]) {
             row[j] = value;
         }
     }
+}
+
+/// The first rows of the groups. Where rows do not fill the last one, it reaches back: what is evaluated twice has the same bits.
+#[inline(always)]
+pub(crate) fn groups(rows: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    (0..rows.div_ceil(lanes)).map(move |group| (group * lanes).min(rows.saturating_sub(lanes)))
 }
 
 /// Puts coordinate k of the rows from `first` on into the lanes of `x[k]`. Lanes beyond the last row repeat it.

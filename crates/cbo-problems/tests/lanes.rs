@@ -61,6 +61,28 @@ fn double_precision_lanes_match_the_reference() {
     }
 }
 
+/// Groups of lanes reach back where rows do not fill the last one, and short rows have a path of their own.
+#[test]
+fn any_number_of_rows_has_the_bits_of_each_row_alone() {
+    for (name, dim) in [("rastrigin", 4), ("rastrigin", 3), ("ackley", 4), ("eggholder", 2), ("schwefel", 21)] {
+        let problem = Problem::named(name, dim).unwrap();
+        let points = samples::uniform(&problem, 50, 3);
+        let singles: Vec<f32> = points.iter().map(|v| *v as f32).collect();
+        for set in available() {
+            let alone: Vec<f64> = points.chunks(dim).flat_map(|x| double(&problem, set, x)).collect();
+            let alone_single: Vec<f32> = singles.chunks(dim).flat_map(|x| single(&problem, set, x)).collect();
+            for count in [1, 7, 8, 9, 15, 16, 17, 40, 50] {
+                assert_eq!(double(&problem, set, &points[..count * dim]), alone[..count], "{name} {set} {count}");
+                assert_eq!(
+                    single(&problem, set, &singles[..count * dim]),
+                    alone_single[..count],
+                    "{name} {set} {count}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn single_precision_lanes_match_the_reference() {
     for problem in samples::problems() {

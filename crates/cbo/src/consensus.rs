@@ -7,7 +7,6 @@
 use crate::ranks::Travelling;
 use crate::simd::{self, Scalar};
 use crate::state::{Reader, StateError, Writer};
-pub(crate) use crate::weights::Moment;
 use crate::weights::{Least, SampleSize, Weights};
 
 /// What one block of particles contributes to a step: a monoid under [`merge`](Self::merge).
@@ -54,10 +53,25 @@ impl Partial {
 
     /// Looks at the energies of a block that begins with particle `first`: their least and the failures among them. Round 0 starts again.
     pub(crate) fn survey(&mut self, first: usize, round: usize, energies: &[f64]) {
+        self.see(first, round, Survey::of(energies));
+    }
+
+    /// The same, and writes the energies in double precision.
+    pub(crate) fn survey_doubled<T: Scalar>(
+        &mut self,
+        first: usize,
+        round: usize,
+        energies: &[T],
+        doubles: &mut [f64],
+    ) {
+        let least = T::doubled(energies, doubles);
+        self.see(first, round, Survey::with(least, doubles));
+    }
+
+    fn see(&mut self, first: usize, round: usize, seen: Survey) {
         if round == 0 {
             (self.least, self.particle, self.round, self.failed, self.infeasible) = (f64::INFINITY, first, 0, 0, 0);
         }
-        let seen = Survey::of(energies);
         (self.failed, self.infeasible) = (self.failed + seen.failed, self.infeasible + seen.infeasible);
         if seen.least < self.least {
             (self.least, self.particle, self.round) = (seen.least, first + seen.place, round);
@@ -75,9 +89,9 @@ impl Partial {
     ) {
         self.shift = shift;
         self.moment.fill(0.0);
-        (self.mass, self.mass_of_squares) = weights_of(alpha, shift, energies, weights);
-        if self.mass > 0.0 {
-            T::moment(rows, weights, &mut self.moment);
+        (self.mass, self.mass_of_squares) = (0.0, 0.0);
+        if shift < f64::INFINITY {
+            (self.mass, self.mass_of_squares) = T::weigh(alpha, shift, energies, weights, rows, &mut self.moment);
         }
     }
 
@@ -167,7 +181,12 @@ struct Survey {
 
 impl Survey {
     fn of(energies: &[f64]) -> Self {
-        if let Some((least, place)) = simd::run(Least(energies)) {
+        Self::with(simd::run(Least(energies)), energies)
+    }
+
+    /// If the least of them and its place are known.
+    fn with(least: Option<(f64, usize)>, energies: &[f64]) -> Self {
+        if let Some((least, place)) = least {
             return Self { least, place, failed: 0, infeasible: 0 };
         }
         let mut seen = Self { least: f64::INFINITY, place: 0, failed: 0, infeasible: 0 };

@@ -141,7 +141,7 @@ impl<T: Scalar> Cpu<T> {
         for (c, x) in self.centres.iter_mut().zip(&decided.centre) {
             *c = if x.abs() < T::TINY.to_f64() { T::default() } else { T::from_f64(*x) };
         }
-        repeat(&mut self.centres, decided.centre.len());
+        T::repeat(&mut self.centres, decided.centre.len());
         self.factor.clear();
         self.factor.extend(decided.factor.iter().map(|&x| T::from_f64(x)));
     }
@@ -561,8 +561,9 @@ fn note<T: Scalar>(
 
 /// The least energy of a round, and its failures.
 fn survey<T: Scalar>(round: usize, block: &mut Blocks<'_, T>, scratch: &mut Scratch<T>) {
-    let energies = doubles(block.asked(round).1, &mut scratch.energies);
-    block.sums[0].survey(block.first, round, energies);
+    let Blocks { first, energies, values, sums, .. } = block;
+    let asked = if round == 0 { &**energies } else { &**values };
+    sums[0].survey_doubled(*first, round, asked, &mut scratch.energies[..asked.len()]);
 }
 
 /// The weights of a block and its moment: of the positions, or of what the particles remember.
@@ -582,25 +583,6 @@ fn doubles<'a, T: Scalar>(numbers: &[T], room: &'a mut [f64]) -> &'a [f64] {
         *double = number.to_f64();
     }
     room
-}
-
-/// Repeats the first `length` numbers until the end.
-fn repeat<T: Copy>(numbers: &mut [T], length: usize) {
-    /// Copied without asking how many they are: with few particles, six calls for short copies are a noticeable part of a step.
-    const PATTERN: usize = 16;
-    if PATTERN.is_multiple_of(length) && numbers.len() >= PATTERN {
-        let pattern: [T; PATTERN] = std::array::from_fn(|k| numbers[k & (length - 1)]);
-        let (whole, rest) = numbers.as_chunks_mut::<PATTERN>();
-        whole.fill(pattern);
-        rest.copy_from_slice(&pattern[..rest.len()]);
-        return;
-    }
-    let (mut known, all) = (length, numbers.len());
-    while known < all {
-        let more = known.min(all - known);
-        numbers.copy_within(..more, known);
-        known += more;
-    }
 }
 
 fn infallible(result: Result<(), Infallible>) {

@@ -3,11 +3,10 @@
 //! Everything in this crate is generic over the precision, so a crate that calls [`solve`](crate::solve) would compile all of it again.
 //! These functions are not generic: it calls them instead.
 
-use super::tiles::{Draw, Kick, Scratch};
+use super::tiles::{Draw, Kick, Repeat, Scratch};
 use super::{Backend, Cpu, Spread};
 use crate::bounds::Walls;
 use crate::config::Plan;
-use crate::consensus::Moment;
 use crate::ensemble::Moments;
 use crate::method::{Advance, Motion};
 use crate::noise::Noise;
@@ -15,6 +14,7 @@ use crate::objective::Grouping;
 use crate::ranks::{Communicator, Team};
 use crate::report::SolveError;
 use crate::simd;
+use crate::weights::{Doubled, Moment, Weighed, Weights};
 use std::sync::Arc;
 
 /// The kernels of one precision.
@@ -30,6 +30,8 @@ pub trait Kernels: Sized {
     ) -> Result<Box<dyn Backend<Self>>, SolveError>;
     /// Moves a block of particles.
     fn advance(block: Advance<'_, '_, Self>);
+    /// Repeats the first so many numbers until the end.
+    fn repeat(numbers: &mut [Self], length: usize);
     /// Gives them plain noise and nothing else.
     fn kick(motion: &Motion<'_, Self>, amplitude: Self, first: usize, rows: &mut [Self], scratch: &mut Scratch<Self>);
     /// The normals of a tile, rows one after the other.
@@ -38,6 +40,17 @@ pub trait Kernels: Sized {
     fn normals(noise: Noise, first: u32, rows: usize, dim: usize, out: &mut [Self]);
     /// Brings the rows inside.
     fn confine(walls: &Walls<Self>, rows: &mut [Self]);
+    /// The numbers in double precision; the least and its place, if all are finite.
+    fn doubled(numbers: &[Self], doubles: &mut [f64]) -> Option<(f64, usize)>;
+    /// The weights, their sum and that of their squares; moment = sum of weight times row, where it was zero.
+    fn weigh(
+        alpha: f64,
+        least: f64,
+        energies: &[f64],
+        weights: &mut [f64],
+        rows: &[Self],
+        moment: &mut [f64],
+    ) -> (f64, f64);
     /// moment += sum of weight times row.
     fn moment(rows: &[Self], weights: &[f64], moment: &mut [f64]);
     /// sums += rows - origin, and squares of that.
@@ -64,6 +77,10 @@ macro_rules! compiled {
                 block.run();
             }
             #[inline(never)]
+            fn repeat(numbers: &mut [$t], length: usize) {
+                simd::run(Repeat { numbers, length });
+            }
+            #[inline(never)]
             fn kick(motion: &Motion<'_, $t>, amplitude: $t, first: usize, rows: &mut [$t], scratch: &mut Scratch<$t>) {
                 simd::run(Kick { motion, amplitude, first, rows, scratch });
             }
@@ -78,6 +95,21 @@ macro_rules! compiled {
             #[inline(never)]
             fn confine(walls: &Walls<$t>, rows: &mut [$t]) {
                 simd::run(walls.confine(rows));
+            }
+            #[inline(never)]
+            fn doubled(numbers: &[$t], doubles: &mut [f64]) -> Option<(f64, usize)> {
+                simd::run(Doubled { numbers, doubles })
+            }
+            #[inline(never)]
+            fn weigh(
+                alpha: f64,
+                least: f64,
+                energies: &[f64],
+                weights: &mut [f64],
+                rows: &[$t],
+                moment: &mut [f64],
+            ) -> (f64, f64) {
+                simd::run(Weighed { weights: Weights { alpha, least, energies, weights }, rows, moment })
             }
             #[inline(never)]
             fn moment(rows: &[$t], weights: &[f64], moment: &mut [f64]) {

@@ -70,6 +70,10 @@ impl<'a, T> Blocks<'a, T> {
         if round == 0 { (self.rows, self.energies) } else { (self.points, self.values) }
     }
 
+    fn are_several(&self) -> bool {
+        self.rows.len() > self.block_rows * self.dim
+    }
+
     fn count(&self) -> usize {
         (self.rows.len() / self.dim).div_ceil(self.block_rows)
     }
@@ -139,7 +143,7 @@ impl<T: Scalar> Crew<T> {
 
     /// Calls `work` with every block once: in order on this thread, or in runs of blocks spread over the threads.
     pub fn each<E: Send>(
-        &self,
+        &mut self,
         blocks: Blocks<'_, T>,
         effort: Effort,
         work: impl Fn(Blocks<'_, T>, &mut Scratch<T>) -> Result<(), E> + Sync,
@@ -148,16 +152,19 @@ impl<T: Scalar> Crew<T> {
             return Ok(()); // a rank may have none
         }
         let one_by_one = |mut blocks: Blocks<'_, T>, scratch: &mut Scratch<T>| {
-            while blocks.count() > 1 {
+            while blocks.are_several() {
                 let (block, rest) = blocks.split_at(1);
                 work(block, scratch)?;
                 blocks = rest;
             }
             work(blocks, scratch)
         };
-        // Only one thread at a time uses a scratch, and nothing in it outlives a block: poison does not matter.
+        // Nothing in a scratch outlives a block: poison does not matter.
+        let Some(pool) = &self.pool else {
+            return one_by_one(blocks, self.scratch[0].get_mut().unwrap_or_else(PoisonError::into_inner));
+        };
+        // Only one thread at a time uses it.
         let locked = |index: usize| self.scratch[index].lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(pool) = &self.pool else { return one_by_one(blocks, &mut locked(0)) };
         let threads = pool.current_num_threads();
         let grain = (blocks.count() / (8 * threads)).max(1);
         let leaf =

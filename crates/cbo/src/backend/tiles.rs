@@ -54,6 +54,37 @@ impl<T: Scalar> Scratch<T> {
     }
 }
 
+/// Repeats the first `length` numbers until the end.
+pub(crate) struct Repeat<'a, T> {
+    pub numbers: &'a mut [T],
+    pub length: usize,
+}
+
+impl<T: Scalar> Kernel<T> for Repeat<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let Self { numbers, length } = self;
+        // Vector by vector where it holds the numbers several times: with few particles, short copies are a noticeable part of a step.
+        if V::LANES.is_multiple_of(length) && numbers.len() >= V::LANES {
+            for k in length..V::LANES {
+                numbers[k] = numbers[k - length];
+            }
+            let pattern = V::load(numbers);
+            let mut chunks = numbers.chunks_exact_mut(V::LANES);
+            chunks.by_ref().for_each(|chunk| pattern.store(chunk));
+            return pattern.store_partial(chunks.into_remainder());
+        }
+        let (mut known, all) = (length, numbers.len());
+        while known < all {
+            let more = known.min(all - known);
+            numbers.copy_within(..more, known);
+            known += more;
+        }
+    }
+}
+
 /// Writes the normals of the particles `first ..` into `normals`, rows one after the other.
 pub(crate) struct Draw<'a, T> {
     pub noise: Noise,

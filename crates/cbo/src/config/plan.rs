@@ -19,6 +19,8 @@ struct Checked {
     horizon: Option<u64>,
     /// Whether the length of the run is left to the engine.
     open_ended: bool,
+    /// Steps in an epoch.
+    epoch_steps: u64,
 }
 
 impl Plan {
@@ -29,7 +31,9 @@ impl Plan {
         horizon: Option<u64>,
         open_ended: bool,
     ) -> Self {
-        Self(Arc::new(Checked { config, dim, last_step, horizon, open_ended }))
+        let batch = batch_size(&config);
+        let epoch_steps = config.epoch_steps.unwrap_or((config.particles / batch) as u64);
+        Self(Arc::new(Checked { config, dim, last_step, horizon, open_ended, epoch_steps }))
     }
 
     /// The configuration that was checked.
@@ -55,13 +59,12 @@ impl Plan {
 
     /// Particles evaluated in a step; for [`auto`](crate::Method::Auto) the points that a round should have at least.
     pub fn batch_size(&self) -> usize {
-        let all = if self.config().method.is_auto() { 1 } else { self.config().particles };
-        self.config().batch.unwrap_or(all)
+        batch_size(self.config())
     }
 
     /// Steps in an epoch.
     pub(crate) fn epoch_steps(&self) -> u64 {
-        self.config().epoch_steps.unwrap_or((self.config().particles / self.batch_size()) as u64)
+        self.0.epoch_steps
     }
 
     /// Whether neither steps nor time, evaluations or seconds limit the run.
@@ -74,6 +77,12 @@ impl Plan {
     pub(crate) fn context(&self, step: u64, round_of_batches: Option<u64>) -> StepContext {
         StepContext { step, epoch: step / self.epoch_steps(), data_batch: round_of_batches.unwrap_or(step) }
     }
+}
+
+/// See [`Plan::batch_size`].
+fn batch_size(config: &CboConfig) -> usize {
+    let all = if config.method.is_auto() { 1 } else { config.particles };
+    config.batch.unwrap_or(all)
 }
 
 /// Settings from which a run can begin: a [`Plan`], or a [`CboConfig`], which is checked first.
