@@ -282,6 +282,10 @@ fn what_is_not_there_is_refused_by_name() {
     };
     let ess = refused(&device(), &CboConfig { alpha: Alpha::EffectiveSampleSize(0.1), ..base.clone() });
     assert!(ess.contains("alpha = ess:0.1") && ess.contains("device cpu"), "{ess}");
+    for method in ["memory", "hopping"] {
+        let said = refused(&device(), &CboConfig { method: method.parse().expect("a method"), ..base.clone() });
+        assert!(said.contains(&format!("method = {method}")) && said.contains("device cpu"), "{said}");
+    }
     let seconds = refused(&device(), &CboConfig { max_seconds: Some(2.0), ..base.clone() });
     assert!(seconds.contains("max_seconds = 2"), "{seconds}");
     let batch = refused(&device(), &CboConfig { batch: Some(10), ..base.clone() });
