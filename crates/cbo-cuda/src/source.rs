@@ -3,7 +3,9 @@
 use crate::emit::{MOVING, Rolled, function, live};
 use cbo::device::{SQUARES, block_rows, remembers};
 use cbo::simd::Coefficients;
-use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, HoppingWeights, Method, Plan, Scalar, Scheme, noise};
+use cbo::{
+    Alpha, BoundHandling, CboConfig, Diffusion, EnergyTrace, HoppingWeights, Method, Plan, Scalar, Scheme, noise,
+};
 use std::fmt::Write;
 
 /// Threads of a block at the most.
@@ -145,7 +147,15 @@ pub(crate) fn text_of_swarms<T: Scalar>(
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }
+    if is_sampled(config) {
+        text += "#define SAMPLED 1\n";
+    }
     text + &arithmetic() + functions + PARTICLE + SWARMS
+}
+
+/// Whether the alpha of the weights is found from a sample size.
+pub(crate) fn is_sampled(config: &CboConfig) -> bool {
+    matches!(config.alpha, Alpha::EffectiveSampleSize(_))
 }
 
 /// The words of the kernels, the engine's functions and its noise.

@@ -8,7 +8,7 @@ use crate::source::text_of_swarms;
 use crate::{Cuda, refuse, size};
 use batch::Batch;
 use cbo::device::{Errand, Fleet, Made};
-use cbo::{Alpha, Method, Plan, Scalar, SolveError};
+use cbo::{Method, Plan, Scalar, SolveError};
 use forms::{Group, Member};
 use std::sync::Arc;
 
@@ -48,11 +48,10 @@ impl Cuda {
         let only = |field, value: String| {
             Err(refuse(field, value, format!("is not for many runs at once on {}; use device cpu", self.name)))
         };
-        match (config.alpha, config.max_seconds) {
+        match config.max_seconds {
             _ if config.method != Method::Cbo => only("method", config.method.to_string()),
             _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
-            (Alpha::EffectiveSampleSize(_), _) => only("alpha", config.alpha.to_string()),
-            (_, Some(seconds)) => only("max_seconds", seconds.to_string()),
+            Some(seconds) => only("max_seconds", seconds.to_string()),
             _ => Ok(()),
         }
     }

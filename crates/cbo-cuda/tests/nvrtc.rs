@@ -1,7 +1,7 @@
 //! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
 
 use cbo::device::{Errand, Fleet};
-use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
+use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
 use cbo_cuda::machine::{Entry, Fault, Kind, Machine, Program};
 use cbo_problems::nn::{CrossEntropy, Network, Order};
@@ -115,7 +115,7 @@ fn functions_and_switches_compile() {
 }
 
 #[test]
-fn methods_compile() {
+fn methods_and_sample_sizes_compile() {
     // SAFETY: as above.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
         eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
@@ -125,6 +125,7 @@ fn methods_compile() {
         let problem = Problem::builder(name).dim(dim).build().expect("a problem");
         let init = InitialLaw::uniform(problem.domain());
         let of = |method: &str| CboConfig { init: init.clone(), ..CboConfig::of(method.parse().expect("a method")) };
+        compiles::<f32>(&CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..of("cbo") }, &problem);
         step_compiles::<f32>(&of("hopping"), &problem);
         step_compiles::<f64>(&of("hopping:antithetic=false,weights=ranks"), &problem);
         let batches = CboConfig { batch: Some(25), kick: Some(0.1), ..of("memory:beta=2") };

@@ -4,7 +4,7 @@ use super::forms::{Group, Member};
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::THREADS;
-use cbo::device::{Ended, Errand, Made, decided_beforehand, evaluate_end};
+use cbo::device::{Ended, Errand, Made, Weighing, decided_beforehand, evaluate_end};
 use cbo::noise::{Noise, Stream};
 use cbo::{Alpha, CboConfig, DEFAULT_SHRINKAGE, Evaluated, InitialLaw, Plan, Scalar, Sigma, SolveError, StopReason};
 use rayon::prelude::*;
@@ -182,12 +182,17 @@ impl<'a, T: Scalar> Draft<'a, T> {
     /// The settings of all steps: the place of the first, and the number of the last.
     fn add_beats(&mut self, plan: &Plan) -> (usize, usize) {
         let config = plan.config();
-        let steady = matches!((config.alpha, config.sigma), (Alpha::Constant(_), Sigma::Constant(_)));
+        let is_steady = matches!(config.alpha, Alpha::Constant(_) | Alpha::EffectiveSampleSize(_));
+        let steady = is_steady && matches!(config.sigma, Sigma::Constant(_));
         let last = if steady { 0 } else { plan.horizon().unwrap_or(0) };
         let place = self.beats.len() / 4;
         for step in 0..=last {
             let (weighing, decided) = decided_beforehand(plan, step);
-            let alpha = weighing.alpha().unwrap_or(f64::NAN);
+            let alpha = match weighing {
+                Weighing::Alpha(alpha) => alpha,
+                Weighing::SampleSize(fraction) => fraction,
+                Weighing::Ranks => f64::NAN,
+            };
             self.beats.extend([alpha, decided.keep, decided.noise, decided.kick.unwrap_or(0.0)]);
         }
         (place, last as usize)
