@@ -5,7 +5,7 @@ use crate::host::{Host, is_there};
 use cbo::device::{Ended, Errand, Fleet, Made};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Coordinates, Diffusion, Evaluated, InitialLaw, Objective, Scalar, Scheme, Sigma,
-    SolveError, from_fn, solve,
+    SolveError, StopReason, from_fn, solve,
 };
 use cbo_cuda::Cuda;
 use cbo_problems::{Formula, Problem, Shift, functions};
@@ -144,6 +144,33 @@ fn sample_sizes() {
         let of = |fraction| CboConfig { alpha: Alpha::EffectiveSampleSize(fraction), ..base.clone() };
         let runs: Vec<_> = [0.1, 0.6].map(|fraction| (of(fraction), &formula as &dyn Objective<f64>)).into();
         compare(text, &runs);
+    }
+}
+
+/// They have as many steps as there was time for, and are otherwise as if these had been asked for.
+#[test]
+fn runs_that_end_by_the_clock() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 4);
+    let base = config(&problem, 40, 10);
+    let clocked = CboConfig { max_seconds: Some(1e-3), steps: None, ..base.clone() };
+    let other = CboConfig { seed: 3, sigma: Sigma::Constant(0.5), ..clocked.clone() };
+    let quick = CboConfig { max_seconds: Some(1e6), ..base };
+    let configs = [clocked, quick, other];
+    let made = fleet::<f64>(
+        "a clock",
+        &configs.clone().map(|c| (c, &problem as &dyn Objective<f64>)).into_iter().collect::<Vec<_>>(),
+        false,
+    );
+    for (config, made) in configs.into_iter().zip(made) {
+        let end = made.end.expect("a result");
+        let expected = if config.steps.is_some() { StopReason::Steps } else { StopReason::Seconds };
+        assert_eq!(end.stop, expected);
+        let again = CboConfig { steps: Some(end.steps), max_seconds: None, ..config };
+        let alone = alone::<f64>(&again, &problem).expect("a run");
+        assert_eq!(shown(&Ok(alone)), shown(&Ok(Ended { stop: StopReason::Steps, ..end })));
     }
 }
 
@@ -318,8 +345,10 @@ fn what_is_not_there_is_refused_by_name() {
         let said = refused(&device(), &CboConfig { method: method.parse().expect("a method"), ..base.clone() });
         assert!(said.contains(&format!("method = {method}")) && said.contains("device cpu"), "{said}");
     }
-    let seconds = refused(&device(), &CboConfig { max_seconds: Some(2.0), ..base.clone() });
-    assert!(seconds.contains("max_seconds = 2"), "{seconds}");
+    let grows = "geometric:1,1.2".parse().expect("a schedule");
+    let seconds = CboConfig { max_seconds: Some(2.0), steps: None, alpha: grows, ..base.clone() };
+    let said = refused(&device(), &seconds);
+    assert!(said.contains("max_seconds = 2") && said.contains("limit their steps"), "{said}");
     let batch = refused(&device(), &CboConfig { batch: Some(10), ..base.clone() });
     assert!(batch.contains("batch = 10"), "{batch}");
     let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));

@@ -148,6 +148,8 @@ impl<T: Scalar> OnDevice<T> {
         for x in centre.chain(iter::repeat(T::default())).take(self.shape.centre) {
             bytes.extend_from_slice(bytes_of(&[x]));
         }
+        // The driver reads the whole of the struct, whose end is padded.
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
         Ok(())
     }
 }
