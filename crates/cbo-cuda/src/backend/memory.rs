@@ -236,3 +236,60 @@ fn add_survey(sums: &mut Partial, positions: &Partial, rows: usize, again: bool)
     }
     is_least
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cbo::noise::{Noise, Stream};
+
+    const ROWS: usize = 4;
+
+    /// The first of the least numbers of a round of a block, and where it is.
+    fn least(numbers: &[f64]) -> Option<(f64, usize)> {
+        let finite = numbers.iter().copied().enumerate().filter(|(_, e)| e.is_finite());
+        finite.fold(None, |found, (i, e)| if found.is_none_or(|(least, _)| e < least) { Some((e, i)) } else { found })
+    }
+
+    /// The sums of some rounds, block by block and one round after the other, as the engine adds them up.
+    fn plain(rounds: &[(usize, &[f64])]) -> Partial {
+        let mut total = Partial::empty(1);
+        for block in 0..rounds[0].1.len() / ROWS {
+            let mut sums = Partial::empty(1);
+            sums.particle = block * ROWS;
+            for (round, energies) in rounds {
+                let energies = &energies[block * ROWS..][..ROWS];
+                sums.failed += energies.iter().filter(|e| e.is_nan()).count() as u64;
+                if let Some((e, i)) = least(energies).filter(|(e, _)| *e < sums.least) {
+                    (sums.least, sums.particle, sums.round) = (e, block * ROWS + i, *round);
+                }
+            }
+            total.merge(1.0, &sums);
+        }
+        total
+    }
+
+    /// Few different energies, so that most are tied, in two rounds that are surveyed one after the other.
+    #[test]
+    fn two_surveys_are_added_as_the_engine_adds_them_block_by_block() {
+        let noise = Noise::new(9, Stream::Problem, 0);
+        let mut of_points = 0;
+        for case in 0..2000 {
+            let energy = |at: u32| match (noise.uniforms(case, at)[0] * 5.0) as u32 {
+                0 => f64::NAN,
+                e => f64::from(e),
+            };
+            let [first, second] = [0, 100].map(|from| (from..from + 12).map(energy).collect::<Vec<_>>());
+            let expected = plain(&[(0, &first), (1, &second)]);
+            let mut sums = plain(&[(0, &second)]);
+            let is_point = add_survey(&mut sums, &plain(&[(0, &first)]), ROWS, true);
+            let of = |sums: &Partial| (sums.least, sums.particle, sums.round, sums.failed);
+            assert_eq!(of(&sums), of(&expected), "{first:?}, {second:?}");
+            assert_eq!(is_point, expected.round == 1);
+            of_points += u32::from(is_point);
+            let mut sums = plain(&[(0, &second)]);
+            assert!(!add_survey(&mut sums, &plain(&[(0, &first)]), ROWS, false));
+            assert_eq!(of(&sums), of(&plain(&[(0, &first)])));
+        }
+        assert!((100..1900).contains(&of_points), "{of_points}");
+    }
+}
