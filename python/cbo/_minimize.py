@@ -130,8 +130,8 @@ def minimize(
     progress : bool or "force", optional
         One line of progress on stderr, if that is a terminal (or in any case).
     device : str, optional
-        Where the particles are: ``"cpu"``, or ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU, which has the method
-        cbo. A function must be `vectorized` there, and is given all points where they are.
+        Where the particles are: ``"cpu"``, or ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU, which has the methods
+        cbo and hopping, and of built-in problems and formulas memory. A function must be `vectorized` there, and is given all points where they are.
     like : str, optional
         What a function is given on a GPU: a tensor of ``"torch"``, ``"jax"`` or ``"cupy"``, without a copy; if left
         out, an object that has ``__dlpack__``, which ``from_dlpack`` of these libraries takes. It returns a tensor of

@@ -372,7 +372,7 @@ def test_problems_and_formulas() -> None:
         same(cbo.minimize(formula, box, **given), cbo.minimize(formula, box, device=DEVICE, **given))
     result = cbo.minimize(cbo.problems.rastrigin(5), device=DEVICE, seed=1)
     assert result.method == "cbo"
-    raises(ValueError, "memory", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, method="memory"))
+    raises(ValueError, "adam", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, method="adam"))
     raises(ValueError, "auto", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, method="auto"))
     raises(ValueError, "batch = 10", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, particles=100, batch=10))
 

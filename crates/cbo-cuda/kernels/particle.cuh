@@ -117,6 +117,27 @@ template <class A, class P> FN void draw(u32 kind, const double* law, const Nois
     }
 }
 
+// Whose normals a particle has: antithetic ones share them.
+#if HOPPING == 2
+#define DRAWN_AS(particle) ((particle) / 2)
+#else
+#define DRAWN_AS(particle) (particle)
+#endif
+
+#if PULLED
+// One coordinate that drifts towards the centre and what the particle remembers, and the distances from both that noise grows with.
+template <class A> FN T drifted(T x, T centre, T remembered, const A& a, T& far, T& away) {
+    far = x - centre;
+    away = x - remembered;
+    const T after = mul_add(far, a.keep, centre) - a.pull * away;
+#if DRIFT_FIRST
+    far = after - centre;
+    away = after - remembered;
+#endif
+    return after;
+}
+#endif
+
 // How a particle moves. `a` has the fields of `Now` in `step.cuh` that are named here.
 template <class A> struct Mover {
     const A& a;
@@ -124,8 +145,36 @@ template <class A> struct Mover {
 #if ISOTROPIC
     T amplitude;
 #endif
+#if HOPPING
+    T reach;
+#endif
+#if PULLED
+    Lying remembered;
+#if ISOTROPIC
+    T pull_amplitude;
+#endif
+#endif
     template <class P> FN_MEMBER Mover(const A& args, u32 i, const P& p) : a(args), particle(i) {
-#if ISOTROPIC && TRUNCATED
+#if HOPPING == 2
+        reach = a.noise * (i % 2 ? (T)-1.0 : (T)1.0);
+#elif HOPPING
+        reach = a.noise;
+#endif
+#if PULLED
+        remembered = {first_coordinate(a.points, i), a.particles};
+#endif
+#if ISOTROPIC && PULLED
+        // Lane by lane, as vectors do.
+        T far_lanes[LANES] = {}, away_lanes[LANES] = {};
+        EACH_COORDINATE for (u32 k = 0; k < DIM; ++k) {
+            T far, away;
+            drifted(p.at(k), a.centre[k], remembered.at(k), a, far, away);
+            far_lanes[k % LANES] = mul_add(far, far, far_lanes[k % LANES]);
+            away_lanes[k % LANES] = mul_add(away, away, away_lanes[k % LANES]);
+        }
+        amplitude = root(sum_of<T, LANES>(far_lanes)) * a.noise;
+        pull_amplitude = root(sum_of<T, LANES>(away_lanes)) * a.pull_noise;
+#elif ISOTROPIC && TRUNCATED
         amplitude = least_of(norm_of(p, a), a.longest) * a.noise;
 #elif ISOTROPIC
         amplitude = norm_of(p, a) * a.noise;
@@ -133,18 +182,32 @@ template <class A> struct Mover {
     }
     // Coordinates 4 quad to 4 quad + 3.
     FN_MEMBER void move(u32 quad, T (&x)[4]) const {
-        move(quad, x, four_normals(particle, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]));
+        move(quad, x, four_normals(DRAWN_AS(particle), quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]));
     }
     FN_MEMBER void move(u32 quad, T (&x)[4], const Normals& xi) const {
 #if KICKED
         Normals kick = {};
         if (a.kicks) kick = four_normals(particle, quad, a.kick_noise[0], a.kick_noise[1], a.key[0], a.key[1]);
 #endif
+#if PULLED
+        const Normals zeta = four_normals(particle, quad, a.memory_noise[0], a.memory_noise[1], a.key[0], a.key[1]);
+#endif
         EACH for (u32 j = 0; j < 4; ++j) {
             const u32 k = 4 * quad + j;
             if (INSIDE(k)) {
+#if HOPPING
+                T moved = mul_add(reach * a.widths[k], xi.z[j], a.centre[k]);
+#else
                 const T centre = a.centre[k], distance = x[j] - centre;
+#if PULLED
+                T far, away;
+                const T after = drifted(x[j], centre, remembered.at(k), a, far, away);
 #if ISOTROPIC
+                T moved = after + amplitude * xi.z[j] + pull_amplitude * zeta.z[j];
+#else
+                T moved = mul_add(a.pull_noise * zeta.z[j], away, mul_add(a.noise * xi.z[j], far, after));
+#endif
+#elif ISOTROPIC
                 T moved = mul_add(amplitude, xi.z[j], mul_add(distance, a.keep, centre));
 #elif TRUNCATED
                 const T far = DRIFT_FIRST ? distance * a.keep : distance;
@@ -152,6 +215,7 @@ template <class A> struct Mover {
                 T moved = mul_add(a.noise * cut, xi.z[j], mul_add(distance, a.keep, centre));
 #else
                 T moved = mul_add(distance, mul_add(a.noise, xi.z[j], a.keep), centre);
+#endif
 #endif
 #if KICKED
                 if (a.kicks) moved = mul_add(a.kick, kick.z[j], moved);

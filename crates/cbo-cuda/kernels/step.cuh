@@ -16,6 +16,13 @@
 #define PART_OF(from, members, at) \
     (from) + FIELDS + (at) % DIM + (u64)((at) / DIM) * PART * STRIDE, (members) > (at) / DIM * PART ? (members) - (at) / DIM * PART : 0
 
+// What the weights of a block are relative to, if so much is its least energy. Those by rank are relative to nothing.
+#if RANKED
+#define SHIFT_OF(low) ((low) == (T)infinity() ? (double)(low) : 0.0)
+#else
+#define SHIFT_OF(low) (low)
+#endif
+
 // What a step leaves for the move of the next: the consensus point, as it is and as particles see it.
 struct Heading {
     double consensus[DIM];
@@ -46,7 +53,20 @@ struct Args {
     u32 follows;  // whether the centre and what depends on it are in `heading`
     u32 padding;
     u32* arrived;  // thread blocks that have come to a place of the tree
+#if HOPPING
+    const T* widths;  // the deviations of the initial law
+#endif
+#if RANKED
+    const double* given;  // the weights
+#endif
+#if PULLED
+    T* points;  // what the particles remember
+    u32 memory_noise[2];
+#endif
     T keep, noise, kick, longest;
+#if PULLED
+    T pull, pull_noise;
+#endif
     T centre[CENTRE];
 };
 
@@ -56,9 +76,25 @@ struct Now {
     const T &keep, &noise, &kick, &longest;
     const T *low, *high, *centre;
     u32 kicks, vanishes;
+#if HOPPING
+    const T* widths;
+#endif
+#if PULLED
+    T* points;
+    u64 particles;
+    const u32 (&memory_noise)[2];
+    const T &pull, &pull_noise;
+#endif
     FN_MEMBER Now(const Args& a, const T* centre)
         : key(a.key), diffusion(a.diffusion), kick_noise(a.kick_noise), keep(a.keep), noise(a.noise), kick(a.kick), longest(a.longest),
-          low(a.low), high(a.high), centre(centre), kicks(a.kicks), vanishes(a.vanishes) {
+          low(a.low), high(a.high), centre(centre), kicks(a.kicks), vanishes(a.vanishes)
+#if HOPPING
+          , widths(a.widths)
+#endif
+#if PULLED
+          , points(a.points), particles(a.particles), memory_noise(a.memory_noise), pull(a.pull), pull_noise(a.pull_noise)
+#endif
+    {
         if (a.follows) { kicks = a.heading->kicks; vanishes = a.heading->vanishes; }
     }
 };
@@ -233,7 +269,7 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     OWN(Normals, drawn, QUADS)
     if (a.moves) PHASE(t) EACH for (u32 quad = 0; quad < QUADS; ++quad) {
         Normals& four = OWN_OF(drawn, t)[quad];
-        four = four_normals((u32)first + t, quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+        four = four_normals(DRAWN_AS((u32)first + t), quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
         EACH for (u32 j = 0; j < 4; ++j) now_known(four.z[j]);
     }
 #else
@@ -300,9 +336,13 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
         for (u32 r = t; r < 32 * WORDS; r += TEAM) {
             double w = 0.0;
             if (r < rows && low != (T)infinity()) {
+#if RANKED
+                w = a.given[first + r];
+#else
                 const double e = energies[r], gap = e - (double)low;
                 w = 0.0 < gap ? (gap * -a.alpha < -709.0 ? 0.0 : exponential(gap * -a.alpha)) : 1.0;
                 if (!(fabs(e) < infinity())) w = 0.0;
+#endif
                 if (w != 0.0) weights[r] = w;
             }
             MARK(weighed[r / 32], r % 32, w != 0.0)
@@ -312,14 +352,24 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     // Their sums, lane by lane, and the weighted sums of the positions, coordinate by coordinate. Weights of zero add nothing.
     double* sums = a.partials + (u64)BLOCK * STRIDE;
     PHASE(t) for (u32 what = t; what < 8 + DIM; what += TEAM) {
+#if RANKED
+        // Of either sign, and their sizes are added up one after the other: in one lane.
+        const u32 mine = what == 0 || what >= 8 ? 0xffffffffu : 0;
+#else
         const u32 mine = what < 8 ? 0x01010101u << what : 0xffffffffu;
+#endif
         double sum = 0.0, square = 0.0;
         for (u32 word = 0; word < WORDS; ++word)
             for (u32 bits = weighed[word] & mine; bits; bits &= bits - 1) {
                 const u32 r = 32 * word + FIRST_BIT(bits);
                 const double w = weights[r];
+#if RANKED
+                sum = what < 8 ? sum + fabs(w) : mul_add((double)particle(a, first + r).at(what - 8), w, sum);
+                square = square + w * w;
+#else
                 sum = what < 8 ? sum + w : mul_add((double)particle(a, first + r).at(what - 8), w, sum);
                 square = mul_add(w, w, square);
+#endif
             }
         if (what < 8) { lanes[what] = sum; squares[what] = square; }
         else sums[FIELDS + what - 8] = sum;
@@ -336,7 +386,7 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
             fails += failed[w];
         }
         sums[LEAST] = low; sums[PARTICLE] = (double)(first + (low == (T)infinity() ? 0 : where));
-        sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = low; sums[EXTENT] = a.extents ? extent_of(edge) : 0.0;
+        sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = SHIFT_OF(low); sums[EXTENT] = a.extents ? extent_of(edge) : 0.0;
         sums[MASS] = sum_of<double, 8>(lanes); sums[SQUARES] = sum_of<double, 8>(squares);
         const u32 left = count - node / CHUNK * CHUNK;
         last = LAST_OF(a.arrived[node / CHUNK], left < CHUNK ? left : CHUNK);

@@ -37,7 +37,7 @@ struct State {
     double energy;
 };
 
-// What is known of a step before it is taken.
+// What is known of a step before it is taken; instead of alpha the fraction that the sample size is to be, where weights are SAMPLED.
 struct Beat { double alpha, keep, noise, kick; };
 
 struct Fleet {
@@ -106,6 +106,62 @@ FN double merged(double alpha, const double* left, const double* right, u32 what
         (other) = swap_;                                                                                       \
     }
 
+#if SAMPLED
+// The effective sample size at some alpha, by all threads of a block, which all know it then. `weights` has room for all, `desk` for 16.
+FN double sample_size(double alpha, double least, const double* energies, u32 count, double* weights, double* desk) {
+    PHASE(t) for (u32 i = t; i < count; i += TEAM) {
+        const double gap = energies[i] - least;
+        weights[i] = 0.0 < gap ? exponential(gap * -alpha) : 1.0;
+    }
+    // Lane by lane, as vectors do.
+    PHASE(t) if (t < 8) {
+        double mass = 0.0, squares = 0.0;
+        for (u32 i = t; i < count; i += 8) {
+            mass = mass + weights[i];
+            squares = mul_add(weights[i], weights[i], squares);
+        }
+        desk[t] = mass; desk[8 + t] = squares;
+    }
+    double mass[8], squares[8];
+    EACH for (u32 lane = 0; lane < 8; ++lane) { mass[lane] = desk[lane]; squares[lane] = desk[8 + lane]; }
+    const double sum = sum_of<double, 8>(mass);
+    return sum * sum / sum_of<double, 8>(squares);
+}
+
+// `alpha_for_sample_size`, by all threads. `spare` has room for all energies, in the place of which it may take those that are finite.
+FN double alpha_for(double fraction, const double* energies, u32 n, bool all_finite, double* spare, double* weights, double* desk) {
+    const double* const kept = all_finite ? energies : spare;
+    PHASE(t) if (t == 0) {
+        u32 count = n;
+        if (!all_finite) {
+            count = 0;
+            for (u32 r = 0; r < n; ++r) if (fabs(energies[r]) < infinity()) spare[count++] = energies[r];
+        }
+        double low = infinity(), ties = 0.0, gaps = 0.0;
+        EACH_EIGHTH for (u32 i = 0; i < count; ++i) if (kept[i] < low) low = kept[i];
+        EACH_EIGHTH for (u32 i = 0; i < count; ++i) {
+            ties = ties + (kept[i] == low ? 1.0 : 0.0);
+            gaps = gaps + (kept[i] - low);
+        }
+        desk[0] = low; desk[1] = (double)count; desk[2] = ties; desk[3] = gaps;
+    }
+    const double least = desk[0], count = desk[1], ties = desk[2], gaps = desk[3], wanted = fmax(fraction * count, 1.0);
+    if (ties >= wanted || count == 0.0) return infinity();
+    const auto size = [&](double log_alpha) { return sample_size(exponential(log_alpha), least, kept, (u32)count, weights, desk); };
+    const double start = logarithm(count / gaps);
+    double low = start, high = start;
+    if (size(start) > wanted)
+        while (size(high) > wanted && high - start < 1000.0) { low = high; high = high + 4.0; }
+    else
+        while (size(low) < wanted && start - low < 1000.0) { high = low; low = low - 4.0; }
+    while (high - low > 2e-4) {
+        const double middle = 0.5 * (low + high);
+        if (size(middle) > wanted) low = middle; else high = middle;
+    }
+    return exponential(0.5 * (low + high));
+}
+#endif
+
 KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
     SHARED u32 vanishing, moved, wide, wider, any;
     SHARED u64 logged_now;
@@ -128,6 +184,10 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
     double* const desk = spare + (blocks + 1) / 2 * STRIDE;
     u32* const weighed = (u32*)(desk + blocks * DESK);
     u32* const vanished = weighed + blocks * WORDS;
+#if SAMPLED
+    double* const finite_ones = desk + blocks * DESK + (blocks * (WORDS + GROUPS) + 1) / 2;
+    double* const sampled = finite_ones + n;
+#endif
     const T* const own = f.constants + s.constants;
     const T *const low = f.walls + s.walls, *const high = low + DIM;
     Moving a = {{s.key[0], s.key[1]}, {0, 0}, {0, 0}, 0, 0, low, high, (T)0.0, (T)0.0, (T)0.0, (T)s.longest, centre};
@@ -175,7 +235,7 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
             a.diffusion[0] = (u32)before; a.diffusion[1] = f.diffusion | upper;
             a.kick_noise[0] = (u32)before; a.kick_noise[1] = f.kick_noise | upper;
         }
-        const double alpha = f.beats[s.beats + (step < s.last_beat ? step : s.last_beat)].alpha;
+        double alpha = f.beats[s.beats + (step < s.last_beat ? step : s.last_beat)].alpha;
 
         // Positions and energies.
         PHASE(t) {
@@ -261,6 +321,12 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
             }
             logged = logged_now;
         }
+
+#if SAMPLED
+        bool all_finite = true;
+        for (u32 b = 0; b < blocks; ++b) all_finite = all_finite && sums[b * STRIDE + FAILED] + sums[b * STRIDE + INFEASIBLE] == 0.0;
+        alpha = alpha_for(alpha, energies, n, all_finite, finite_ones, sampled, desk);
+#endif
 
         // Weights relative to the least of the block, in the place of the energies.
         PHASE(t) for (u32 r = t; r < n; r += TEAM) {

@@ -4,22 +4,29 @@
 //! particles in one place and leaves them in another. If the run ends, or somebody looks, the particles are where they were.
 
 mod chosen;
+mod hopping;
 mod launch;
 mod layout;
+mod memory;
+mod seen;
 mod served;
 
 pub(crate) use chosen::same_batches;
+pub(crate) use memory::bytes as bytes_of_memory;
 
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::Shape;
-use cbo::device::{Backend, Move, Weighing, decided_beforehand};
+use cbo::device::{Move, Weighing, decided_beforehand, remembers};
 use cbo::noise::{Noise, Stream};
-use cbo::{Ensemble, EvalError, Partial, Plan, Scalar, SolveError, alpha_for_sample_size};
+use cbo::{EvalError, Method, Partial, Plan, Scalar, SolveError, alpha_for_sample_size};
 use chosen::Chosen;
+use hopping::Hops;
 use launch::{Route, Work};
-use std::sync::{Arc, Mutex, OnceLock};
+use memory::Remembered;
+use seen::Seen;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Launches that are timed together, and how often.
@@ -54,10 +61,15 @@ pub(crate) struct OnDevice<T> {
     squares: OnceLock<Memory>,
     /// Batches of particles, if there are any.
     batches: Option<Chosen>,
+    /// What the methods `hopping` and `memory` have besides.
+    hops: Option<Hops>,
+    remembered: Option<Remembered>,
+    /// Whether the device can find where the next move goes.
+    knows_where: bool,
     /// The move that was launched before the step before it was looked at, and the alpha of its weights.
     ahead: Option<(Move, f64)>,
     /// The merged sums and the best position, as the device writes them: words, each with the number of the launch that wrote it. For
-    /// launches with even and with odd numbers.
+    /// launches with even and with odd numbers, and of what is remembered.
     result: Memory,
     words: Vec<u32>,
     /// The arguments of the last launch.
@@ -70,20 +82,6 @@ pub(crate) struct OnDevice<T> {
     seen: Seen<T>,
     /// Whether nobody looks at the particles.
     forgets: bool,
-}
-
-/// What was copied since the last move, and what went wrong with it.
-#[derive(Debug)]
-struct Seen<T> {
-    ensemble: OnceLock<Ensemble<T>>,
-    energies: OnceLock<Vec<T>>,
-    fault: Mutex<Option<Fault>>,
-}
-
-impl<T> Default for Seen<T> {
-    fn default() -> Self {
-        Self { ensemble: OnceLock::new(), energies: OnceLock::new(), fault: Mutex::new(None) }
-    }
 }
 
 /// A place for particles.
@@ -103,7 +101,13 @@ impl<T: Scalar> OnDevice<T> {
         lent: bool,
     ) -> Result<Self, SolveError> {
         let particles = plan.config().particles;
-        let twice = !lent && machine.free_bytes().is_none_or(|free| free / 2 > shape.bytes::<T>(particles));
+        let how = remembers(plan.config());
+        let hopping = if let Method::Hopping(hopping) = plan.config().method { Some(hopping) } else { None };
+        let knows_where = how.is_none() && hopping.is_none() && plan.config().batch.is_none();
+        let twice = !lent
+            && how.is_none()
+            && hopping.is_none()
+            && machine.free_bytes().is_none_or(|free| free / 2 > shape.bytes::<T>(particles));
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
         let (sums, merged) = shape.sums(particles);
@@ -140,8 +144,11 @@ impl<T: Scalar> OnDevice<T> {
                 squares: OnceLock::new(),
                 extents: plan.config().diameter.is_some() || plan.is_open_ended(),
                 batches: plan.config().batch.map(|size| Chosen::new(plan.config(), machine, size)).transpose()?,
+                hops: hopping.map(|hopping| Hops::new::<T>(plan, machine, hopping)).transpose()?,
+                remembered: how.map(|how| Remembered::new::<T>(plan, machine, shape, how)).transpose()?,
+                knows_where,
                 ahead: None,
-                result: shared(2 * words.len() * 8)?,
+                result: shared(3 * words.len() * 8)?,
                 words,
                 machine: machine.clone(),
                 args: Vec::new(),
@@ -153,9 +160,12 @@ impl<T: Scalar> OnDevice<T> {
                 forgets: false,
             };
             run.draw()?;
+            run.remember_start()?;
             Ok(run)
         };
-        make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))
+        let run = make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))?;
+        run.begin_at_point()?;
+        Ok(run)
     }
 
     /// The same for callers who look at no particles: they are told that there are none.
@@ -238,13 +248,18 @@ impl<T: Scalar> OnDevice<T> {
         }
         let to = if decided.is_some() { self.elsewhere() } else { self.current };
         self.launches += 1;
-        let mut args = std::mem::take(&mut self.args);
         // All move, and those chosen are evaluated.
-        let particles = if decided.is_some() { self.particles } else { self.count() };
-        self.write_args(decided, work, Route { particles, ..self.route(to) }, &mut args)?;
+        let particles = if decided.is_some() { self.particles } else { self.count_here() };
+        self.launch_on(decided, work, Route { particles, ..self.route(to) })
+    }
+
+    /// The same on this route.
+    fn launch_on(&mut self, decided: Option<&Move>, work: Work, route: Route) -> Result<(), Fault> {
+        let mut args = std::mem::take(&mut self.args);
+        self.write_args(decided, work, route, &mut args)?;
         self.args = args;
         // A step waits for the one before it itself.
-        let grid = Grid { early: true, ..self.grid(self.shape.blocks(particles)) };
+        let grid = Grid { early: true, ..self.grid(self.shape.blocks(route.particles)) };
         self.program.launch(Kernel::Step as usize, grid, &self.args)
     }
 
@@ -274,7 +289,7 @@ impl<T: Scalar> OnDevice<T> {
     fn go_ahead(&mut self, step: u64, compared: bool) {
         let config = self.plan.config();
         let is_last = self.plan.last_step().is_some_and(|last| step >= last);
-        if self.places.len() < 2 || self.batches.is_some() || is_last || (config.kick.is_some() && !compared) {
+        if self.places.len() < 2 || !self.knows_where || is_last || (config.kick.is_some() && !compared) {
             return;
         }
         let (_, decided) = decided_beforehand(&self.plan, step);
@@ -295,7 +310,11 @@ impl<T: Scalar> OnDevice<T> {
 
     /// Takes the sums of a launch, when they are there.
     fn collect(&mut self, launch: u64) -> Result<(), Fault> {
-        let slot = self.result.address() + launch % 2 * self.words.len() as u64 * 8;
+        self.collect_at(self.result.address() + launch % 2 * self.words.len() as u64 * 8, launch)
+    }
+
+    /// The same from this place.
+    fn collect_at(&mut self, slot: u64, launch: u64) -> Result<(), Fault> {
         let written = 2 * self.shape.stride() + self.shape.dim * size_of::<T>() / 4;
         self.machine.wait_for(slot, launch as u32, &mut self.words[..written])?;
         let (fields, best) = self.words.split_at(2 * self.shape.stride());
@@ -303,6 +322,7 @@ impl<T: Scalar> OnDevice<T> {
         let sums = &mut self.sums[0];
         [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = [0, 4, 5, 6].map(number);
         (sums.particle, sums.failed, sums.infeasible) = (number(1) as usize, number(2) as u64, number(3) as u64);
+        sums.round = 0;
         self.extent = number(7);
         for (k, moment) in sums.moment.iter_mut().enumerate() {
             *moment = number(8 + k);
@@ -322,10 +342,10 @@ impl<T: Scalar> OnDevice<T> {
             Weighing::Alpha(alpha) => alpha,
             Weighing::SampleSize(fraction) => {
                 let energies: Vec<f64> =
-                    self.energies(0).iter().map(|e| e.to_f64()).filter(|e| e.is_finite()).collect();
+                    self.energies_here().iter().map(|e| e.to_f64()).filter(|e| e.is_finite()).collect();
                 alpha_for_sample_size(fraction, &energies)
             }
-            Weighing::Ranks => return Err(Fault("weights by ranks are not on the device".into())),
+            Weighing::Ranks => return self.weigh_ranks(),
         };
         self.begin_step(None, Work { alpha: Some(alpha), ..Work::default() })?;
         self.collect(self.launches)?;
@@ -333,6 +353,9 @@ impl<T: Scalar> OnDevice<T> {
     }
 
     fn step(&mut self, pending: Option<&Move>, step: u64, weighing: Weighing) -> Result<f64, Fault> {
+        if let Some(how) = remembers(self.plan.config()) {
+            return self.step_of_memory(pending, step, weighing, how);
+        }
         if self.batches.is_some() {
             return self.step_of_batch(pending, weighing);
         }

@@ -3,7 +3,7 @@
 use crate::backend::OnDevice;
 use crate::machine::{Fault, Kind, Memory};
 use crate::{Cuda, refuse};
-use cbo::device::{Backend, Device};
+use cbo::device::{Backend, Device, remembers};
 use cbo::simd::{Operand, Trace};
 use cbo::{AskTell, EnergyTrace, Objective, Plan, Scalar, Settings, SolveError, StateError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,6 +112,10 @@ impl<T: Scalar> Device<T> for Lending<'_> {
 
     fn begin_told(&self, plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
         self.cuda.check(plan)?;
+        if remembers(plan.config()).is_some() {
+            let remedy = format!("is not for functions of the caller on {}; use device cpu", self.cuda.name);
+            return Err(refuse("method", plan.config().method.to_string(), remedy));
+        }
         if plan.config().batch.is_some() {
             let remedy = format!("is not for functions of the caller on {}; use device cpu", self.cuda.name);
             return Err(refuse("batch", plan.batch_size().to_string(), remedy));

@@ -31,11 +31,11 @@ mod swarms;
 pub use lent::Lent;
 pub use machine::Fault;
 
-use backend::OnDevice;
-use cbo::device::{Backend, Device, resume_on, solve_on};
+use backend::{OnDevice, bytes_of_memory};
+use cbo::device::{Backend, Device, remembers, resume_on, solve_on};
 use cbo::{
-    ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError, StateError,
-    Update,
+    CboConfig, ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError,
+    StateError, Update,
 };
 use machine::{Entry, Kernel, Machine, Program};
 use source::Shape;
@@ -127,7 +127,20 @@ impl Cuda {
         let only =
             |field, value: String| Err(refuse(field, value, format!("is not on {} yet; use device cpu", self.name)));
         match config {
-            _ if config.method != Method::Cbo => only("method", config.method.to_string()),
+            CboConfig { method: Method::Cbo | Method::Hopping(_), .. } => Ok(()),
+            CboConfig { method: Method::Memory(memory), .. }
+                if memory.gradient == 0.0 && memory.gradient_noise == 0.0 =>
+            {
+                Ok(())
+            }
+            CboConfig { method: Method::Memory(_), .. } => {
+                let remedy =
+                    format!("has a gradient, which is not on {} yet; leave it out or use device cpu", self.name);
+                Err(refuse("method", config.method.to_string(), remedy))
+            }
+            _ => only("method", config.method.to_string()),
+        }?;
+        match config {
             _ if config.update == Update::Partial => only("update", config.update.to_string()),
             _ if config.reduction.is_some() => only("reduction", "on".into()),
             _ => Ok(()),
@@ -169,9 +182,10 @@ impl Cuda {
         lent: bool,
     ) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim(), grouped);
-        let particles = plan.config().particles;
-        self.check_memory(particles, shape.bytes::<T>(particles))?;
-        let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries())?;
+        let (particles, remembers) = (plan.config().particles, remembers(plan.config()).is_some());
+        let more = if remembers { bytes_of_memory::<T>(shape, particles) } else { 0 };
+        self.check_memory(particles, shape.bytes::<T>(particles) + more)?;
+        let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries(remembers))?;
         let run = OnDevice::begin(plan, shape, &self.machine, program, lent)?;
         Ok(if self.forgets && !plan.is_open_ended() { run.without_particles() } else { run })
     }

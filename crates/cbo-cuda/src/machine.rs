@@ -33,13 +33,16 @@ pub enum Kernel {
     MemoryFloor,
     /// Drawing all normals of a step.
     NormalsFloor,
+    /// What particles remember; compiled for a method that has it.
+    Remember,
 }
 
 impl Kernel {
-    /// What `step.cuh` and `beside.cuh` call them, in their order.
-    pub fn entries() -> Vec<Entry> {
+    /// What `step.cuh`, `beside.cuh` and `memory.cuh` call them, in their order.
+    pub fn entries(remembers: bool) -> Vec<Entry> {
         let names = ["step", "widths", "squares", "begin", "memory_floor", "normals_floor"];
-        names.map(|name| Entry { name: name.into(), shared: 0 }).into()
+        let all = names.into_iter().chain(remembers.then_some("remember"));
+        all.map(|name| Entry { name: name.into(), shared: 0 }).collect()
     }
 }
 

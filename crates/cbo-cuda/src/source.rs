@@ -1,9 +1,11 @@
 //! The text of the kernels for one run: its precision, dimension and switches, its formula, and what is the same for all.
 
 use crate::emit::{MOVING, Rolled, function, live};
-use cbo::device::{SQUARES, block_rows};
+use cbo::device::{SQUARES, block_rows, remembers};
 use cbo::simd::Coefficients;
-use cbo::{BoundHandling, CboConfig, Diffusion, EnergyTrace, Plan, Scalar, Scheme, noise};
+use cbo::{
+    Alpha, BoundHandling, CboConfig, Diffusion, EnergyTrace, HoppingWeights, Method, Plan, Scalar, Scheme, noise,
+};
 use std::fmt::Write;
 
 /// Threads of a block at the most.
@@ -42,6 +44,7 @@ const NOISE: &str = include_str!("../kernels/noise.cuh");
 const PARTICLE: &str = include_str!("../kernels/particle.cuh");
 const STEP: &str = include_str!("../kernels/step.cuh");
 const BESIDE: &str = include_str!("../kernels/beside.cuh");
+const MEMORY: &str = include_str!("../kernels/memory.cuh");
 const SWARMS: &str = include_str!("../kernels/swarms.cuh");
 
 /// How a run is cut into blocks of threads: each has the particles of a block of the engine.
@@ -122,7 +125,7 @@ pub(crate) fn text<T: Scalar>(plan: &Plan, shape: Shape, energy: &EnergyTrace) -
         text += &function("vanishes", shape.dim, &vanishing.when, rolls);
         text += &function("energy_vanishing", shape.dim, &vanishing.then, rolls);
     }
-    text + PARTICLE + STEP + BESIDE
+    text + PARTICLE + STEP + BESIDE + if remembers(plan.config()).is_some() { MEMORY } else { "" }
 }
 
 /// The text for many runs at once that have these switches and this formula, with `energy`, and all that belongs to it, in `functions`;
@@ -144,7 +147,15 @@ pub(crate) fn text_of_swarms<T: Scalar>(
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }
+    if is_sampled(config) {
+        text += "#define SAMPLED 1\n";
+    }
     text + &arithmetic() + functions + PARTICLE + SWARMS
+}
+
+/// Whether the alpha of the weights is found from a sample size.
+pub(crate) fn is_sampled(config: &CboConfig) -> bool {
+    matches!(config.alpha, Alpha::EffectiveSampleSize(_))
 }
 
 /// The words of the kernels, the engine's functions and its noise.
@@ -208,7 +219,21 @@ fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }
+    text += &switches_of_method(config);
     let _ = writeln!(text, "#define STEP_BOUNDS THREADS, {}", usual / shape.threads);
+    text
+}
+
+/// What a step is told of a method besides `cbo`.
+fn switches_of_method(config: &CboConfig) -> String {
+    let mut text = String::new();
+    if let Method::Hopping(hopping) = config.method {
+        let _ = writeln!(text, "#define HOPPING {}", 1 + usize::from(hopping.antithetic));
+        let _ = writeln!(text, "#define RANKED {}", usize::from(hopping.weights == HoppingWeights::Ranks));
+    }
+    if remembers(config).is_some_and(|how| how.is_pulled) {
+        text += "#define PULLED 1\n";
+    }
     text
 }
 

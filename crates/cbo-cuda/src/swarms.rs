@@ -1,6 +1,7 @@
 //! Many runs at once: a block of threads of the device makes one of them, and some launches make all their steps.
 
 mod batch;
+mod ends;
 mod forms;
 
 use crate::machine::{Entry, Program};
@@ -8,7 +9,7 @@ use crate::source::text_of_swarms;
 use crate::{Cuda, refuse, size};
 use batch::Batch;
 use cbo::device::{Errand, Fleet, Made};
-use cbo::{Alpha, Plan, Scalar, SolveError};
+use cbo::{Method, Plan, Scalar, SolveError};
 use forms::{Group, Member};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl<T: Scalar> Fleet<T> for Cuda {
                 let Some(ends) = ended.map_err(|fault| refuse("device", self.name.clone(), fault.0))? else {
                     return Ok(None);
                 };
-                all.extend(batch::made(ends, members, runs)?);
+                all.extend(ends::made(ends, members, runs)?);
             }
         }
         all.sort_by_key(|(place, _)| *place);
@@ -48,10 +49,16 @@ impl Cuda {
         let only = |field, value: String| {
             Err(refuse(field, value, format!("is not for many runs at once on {}; use device cpu", self.name)))
         };
-        match (config.alpha, config.max_seconds) {
+        match config.max_seconds {
+            _ if config.method != Method::Cbo => only("method", config.method.to_string()),
             _ if config.batch.is_some() => only("batch", plan.batch_size().to_string()),
-            (Alpha::EffectiveSampleSize(_), _) => only("alpha", config.alpha.to_string()),
-            (_, Some(seconds)) => only("max_seconds", seconds.to_string()),
+            Some(seconds) if plan.horizon().is_none() && !batch::is_steady(config) => {
+                let remedy = format!(
+                    "is not enough for many runs at once on {} whose alpha or sigma changes; limit their steps, too, or use device cpu",
+                    self.name
+                );
+                Err(refuse("max_seconds", seconds.to_string(), remedy))
+            }
             _ => Ok(()),
         }
     }

@@ -344,8 +344,8 @@ fn what_is_not_there_is_refused_by_name() {
     let base = config(&problem, 100, 5);
     let refused =
         |config: &CboConfig| device().solve::<f64>(config, &problem, &mut ()).expect_err("a refusal").to_string();
-    let memory = CboConfig { method: "memory".parse().expect("a method"), ..base.clone() };
-    assert!(refused(&memory).contains("memory") && refused(&memory).contains("device cpu"));
+    let adam = CboConfig { method: "adam".parse().expect("a method"), ..base.clone() };
+    assert!(refused(&adam).contains("adam") && refused(&adam).contains("device cpu"));
     let partial = CboConfig { batch: Some(10), update: Update::Partial, ..base.clone() };
     assert!(refused(&partial).contains("update") && refused(&partial).contains("partial"));
     let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));

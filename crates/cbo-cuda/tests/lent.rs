@@ -84,6 +84,11 @@ fn energies_from_elsewhere_have_the_same_bits() {
         compare::<f64>(what, &config, &problem);
         compare::<f32>(what, &config, &problem);
     }
+    for method in ["hopping", "hopping:weights=ranks,antithetic=false,start=point"] {
+        let usual = CboConfig::of(method.parse().expect("a method"));
+        let init = InitialLaw::uniform(problem.domain());
+        compare::<f64>(method, &CboConfig { steps: Some(15), seed: 5, threads: 1, init, ..usual }, &problem);
+    }
 }
 
 #[test]

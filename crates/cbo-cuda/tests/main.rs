@@ -4,5 +4,6 @@ mod bits;
 mod host;
 mod lent;
 mod nvrtc;
+mod other_methods;
 mod swarms;
 mod training;

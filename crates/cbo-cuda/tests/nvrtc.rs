@@ -1,7 +1,7 @@
 //! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
 
 use cbo::device::{Errand, Fleet};
-use cbo::{BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
+use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
 use cbo_cuda::machine::{Entry, Fault, Kind, Machine, Program};
 use cbo_problems::nn::{CrossEntropy, Network, Order};
@@ -65,17 +65,23 @@ impl Machine for Compiler {
     }
 }
 
+fn step_compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
+where
+    Problem: cbo::Objective<T>,
+{
+    let error = Cuda::on(Arc::new(Compiler)).solve::<T>(config, problem, &mut ()).expect_err("no run").to_string();
+    assert!(error.contains(DONE), "{}, {}, {}: {error}", config.method, problem.description(), T::NAME);
+}
+
 fn compiles<T: Scalar>(config: &CboConfig, problem: &Problem)
 where
     Problem: cbo::Objective<T>,
 {
+    step_compiles(config, problem);
     let cuda = Cuda::on(Arc::new(Compiler));
-    let error = cuda.solve::<T>(config, problem, &mut ()).expect_err("no run");
     let errand = Errand::<T> { plan: config.check(problem.dim()).expect("a plan"), objective: problem };
     let many = cuda.solve_many(&[errand], false, &|_| true).expect_err("no runs");
-    for said in [error.to_string(), many.to_string()] {
-        assert!(said.contains(DONE), "{}, {}: {said}", problem.description(), T::NAME);
-    }
+    assert!(many.to_string().contains(DONE), "{}, {}: {many}", problem.description(), T::NAME);
 }
 
 #[test]
@@ -105,6 +111,26 @@ fn functions_and_switches_compile() {
         compiles::<f32>(&config, &problem);
         let config = CboConfig { truncation: Some(1.0), scheme: Scheme::DriftFirst, ..config };
         compiles::<f64>(&config, &problem);
+    }
+}
+
+#[test]
+fn methods_and_sample_sizes_compile() {
+    // SAFETY: as above.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
+        return;
+    }
+    for (name, dim) in [("ackley", 5), ("griewank", 70)] {
+        let problem = Problem::builder(name).dim(dim).build().expect("a problem");
+        let init = InitialLaw::uniform(problem.domain());
+        let of = |method: &str| CboConfig { init: init.clone(), ..CboConfig::of(method.parse().expect("a method")) };
+        compiles::<f32>(&CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..of("cbo") }, &problem);
+        step_compiles::<f32>(&of("hopping"), &problem);
+        step_compiles::<f64>(&of("hopping:antithetic=false,weights=ranks"), &problem);
+        let batches = CboConfig { batch: Some(25), kick: Some(0.1), ..of("memory:beta=2") };
+        step_compiles::<f32>(&CboConfig { diffusion: Diffusion::Isotropic, ..batches.clone() }, &problem);
+        step_compiles::<f64>(&CboConfig { scheme: Scheme::DriftFirst, ..batches }, &problem);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::host::{Host, is_there};
 use cbo::device::{Ended, Errand, Fleet, Made};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Coordinates, Diffusion, Evaluated, InitialLaw, Objective, Scalar, Scheme, Sigma,
-    SolveError, from_fn, solve,
+    SolveError, StopReason, from_fn, solve,
 };
 use cbo_cuda::Cuda;
 use cbo_problems::{Formula, Problem, Shift, functions};
@@ -110,6 +110,67 @@ fn numbers_of_particles_noise_and_schedules_in_one_launch() {
         configs.push(CboConfig { particles: 50, sigma: Sigma::Falling { start: 2.0, end: 0.1 }, ..base.clone() });
         configs.push(CboConfig { particles: 50, lambda: 2.5, dt: 0.03, steps: None, time: Some(0.6), ..base });
         both(&format!("{dim} dimensions, {diffusion:?}"), &configs, &problem);
+    }
+}
+
+/// Each finds the alpha of its weights from a sample size.
+#[test]
+fn sample_sizes() {
+    if !is_there() {
+        return;
+    }
+    for dim in [3, 40] {
+        let problem = built(Problem::builder("rastrigin"), dim);
+        let base = CboConfig { alpha: Alpha::EffectiveSampleSize(0.2), ..config(&problem, 1, 12) };
+        let mut configs = Vec::new();
+        for particles in [1, 2, 9, 33, 100, 257, 700] {
+            for fraction in [0.05, 0.5, 0.99] {
+                let alpha = Alpha::EffectiveSampleSize(fraction);
+                configs.push(CboConfig { particles, alpha, seed: configs.len() as u64, ..base.clone() });
+            }
+        }
+        // Of a launch with others, and with points that are all the same.
+        configs.push(CboConfig { particles: 50, alpha: Alpha::Constant(30.0), ..base.clone() });
+        configs.push(CboConfig { particles: 50, kick: Some(0.2), ..base.clone() });
+        configs.push(CboConfig { particles: 50, sigma: Sigma::Falling { start: 2.0, end: 0.1 }, ..base.clone() });
+        configs.push(CboConfig { particles: 10, init: InitialLaw::Points(vec![0.5; 10 * dim]), ..base });
+        both(&format!("{dim} dimensions"), &configs, &problem);
+    }
+    // Some points without an energy, and energies so far apart that a gap is infinite.
+    for (text, low) in [("sum(ln(x - 1) + x^2)", 0.0), ("sum(ln(x - 1))", 0.99), ("sum(x^9) * 1e306 - 1e308", -3.0)] {
+        let formula = Formula::new(text, 3).expect("a formula");
+        let init = InitialLaw::uniform(&[(low, 3.0); 3]);
+        let base = CboConfig { particles: 60, steps: Some(8), threads: 1, init, ..CboConfig::default() };
+        let of = |fraction| CboConfig { alpha: Alpha::EffectiveSampleSize(fraction), ..base.clone() };
+        let runs: Vec<_> = [0.1, 0.6].map(|fraction| (of(fraction), &formula as &dyn Objective<f64>)).into();
+        compare(text, &runs);
+    }
+}
+
+/// They have as many steps as there was time for, and are otherwise as if these had been asked for.
+#[test]
+fn runs_that_end_by_the_clock() {
+    if !is_there() {
+        return;
+    }
+    let problem = built(Problem::builder("rastrigin"), 4);
+    let base = config(&problem, 40, 10);
+    let clocked = CboConfig { max_seconds: Some(1e-3), steps: None, ..base.clone() };
+    let other = CboConfig { seed: 3, sigma: Sigma::Constant(0.5), ..clocked.clone() };
+    let quick = CboConfig { max_seconds: Some(1e6), ..base };
+    let configs = [clocked, quick, other];
+    let made = fleet::<f64>(
+        "a clock",
+        &configs.clone().map(|c| (c, &problem as &dyn Objective<f64>)).into_iter().collect::<Vec<_>>(),
+        false,
+    );
+    for (config, made) in configs.into_iter().zip(made) {
+        let end = made.end.expect("a result");
+        let expected = if config.steps.is_some() { StopReason::Steps } else { StopReason::Seconds };
+        assert_eq!(end.stop, expected);
+        let again = CboConfig { steps: Some(end.steps), max_seconds: None, ..config };
+        let alone = alone::<f64>(&again, &problem).expect("a run");
+        assert_eq!(shown(&Ok(alone)), shown(&Ok(Ended { stop: StopReason::Steps, ..end })));
     }
 }
 
@@ -280,10 +341,14 @@ fn what_is_not_there_is_refused_by_name() {
         let errand = Errand::<f64> { plan: config.check(2).expect("a plan"), objective: &problem };
         cuda.solve_many(&[errand], false, &|_| true).expect_err("a refusal").to_string()
     };
-    let ess = refused(&device(), &CboConfig { alpha: Alpha::EffectiveSampleSize(0.1), ..base.clone() });
-    assert!(ess.contains("alpha = ess:0.1") && ess.contains("device cpu"), "{ess}");
-    let seconds = refused(&device(), &CboConfig { max_seconds: Some(2.0), ..base.clone() });
-    assert!(seconds.contains("max_seconds = 2"), "{seconds}");
+    for method in ["memory", "hopping"] {
+        let said = refused(&device(), &CboConfig { method: method.parse().expect("a method"), ..base.clone() });
+        assert!(said.contains(&format!("method = {method}")) && said.contains("device cpu"), "{said}");
+    }
+    let grows = "geometric:1,1.2".parse().expect("a schedule");
+    let seconds = CboConfig { max_seconds: Some(2.0), steps: None, alpha: grows, ..base.clone() };
+    let said = refused(&device(), &seconds);
+    assert!(said.contains("max_seconds = 2") && said.contains("limit their steps"), "{said}");
     let batch = refused(&device(), &CboConfig { batch: Some(10), ..base.clone() });
     assert!(batch.contains("batch = 10"), "{batch}");
     let small = Cuda::on(Arc::new(Host { free: Some(1000), ..Host::default() }));

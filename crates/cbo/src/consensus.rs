@@ -246,8 +246,8 @@ pub fn alpha_for_sample_size(fraction: f64, energies: &[f64]) -> f64 {
         return f64::INFINITY;
     }
     // Bracket, starting from the scale on which the mean gap has weight 1/e.
-    let size = |log_alpha: f64| simd::run(SampleSize { alpha: log_alpha.exp(), least, energies });
-    let start = (count / gaps).ln();
+    let size = |log_alpha: f64| simd::run(SampleSize { alpha: simd::exp_of(log_alpha), least, energies });
+    let start = simd::ln_of(count / gaps);
     let (mut low, mut high) = (start, start);
     if size(start) > wanted {
         while size(high) > wanted && high - start < 1000.0 {
@@ -263,7 +263,7 @@ pub fn alpha_for_sample_size(fraction: f64, energies: &[f64]) -> f64 {
         let middle = 0.5 * (low + high);
         if size(middle) > wanted { low = middle } else { high = middle }
     }
-    (0.5 * (low + high)).exp()
+    simd::exp_of(0.5 * (low + high))
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@
 pub use crate::backend::{Backend, block_rows};
 pub use crate::batch::Batches;
 pub use crate::ensemble::SQUARES;
-pub use crate::method::Move;
+pub use crate::method::{Move, Remembers};
 pub use crate::schedule::Weighing;
 pub use crate::state::{Reader, Writer};
 
-use crate::config::{Plan, Settings};
+use crate::config::{CboConfig, Plan, Settings};
 use crate::consensus::{Partial, alpha_for_sample_size, weights_of};
-use crate::method::Decision;
+use crate::method::{Decision, Method};
 use crate::objective::{Grouping, Objective, Rows};
 use crate::observer::Observer;
 use crate::ranking::Ranking;
@@ -84,6 +84,16 @@ pub fn on_processor<T: Scalar>(plan: &Plan) -> Result<Box<dyn Backend<T>>, Solve
     T::on_cpu(plan, Grouping::Blocks)
 }
 
+/// How the particles of a run remember, if they do.
+pub fn remembers(config: &CboConfig) -> Option<Remembers> {
+    if let Method::Memory(memory) = config.method { memory.how(config.dt) } else { None }
+}
+
+/// The deviations of the initial law, with which particles that hop are drawn.
+pub fn widths(plan: &Plan) -> Vec<f64> {
+    plan.config().init.deviations(plan.dim())
+}
+
 /// Weighs the particles of a step whose energies are known, for a device that has their positions.
 #[derive(Debug, Default)]
 pub struct Weigher {
@@ -93,6 +103,11 @@ pub struct Weigher {
 }
 
 impl Weigher {
+    /// Weights by the order of the energies.
+    pub fn ranks<T: Scalar>(&mut self, energies: &[T]) -> &[f64] {
+        self.ranking.weights(energies)
+    }
+
     /// Writes all sums of blocks of `rows` particles but the moments. Returns the alpha of the weights, and the weights, from which the
     /// device makes the moments: in each block and coordinate the sum of weight times position, particle by particle, without those of
     /// weight zero.

@@ -100,7 +100,7 @@ pub struct MinimizeArgs {
     /// Draws from a law.
     #[command(flatten)]
     pub sample: SampleOptions,
-    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number: method cbo on functions and formulas, with the same bits
+    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number: methods cbo, memory and hopping on functions and formulas, with the same bits
     /// [default: cpu]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,

@@ -50,7 +50,7 @@ impl<T: Scalar> OnDevice<T> {
     }
 
     /// Sends which particles are evaluated. Nothing is on its way there: the last step was waited for.
-    fn send_chosen(&self) -> Result<(), Fault> {
+    pub(super) fn send_chosen(&self) -> Result<(), Fault> {
         let Some(Chosen { batches, sent, chosen }) = &self.batches else { return Ok(()) };
         sent.put(0, &bytes_of_short_words(batches.current()));
         self.machine.send(chosen.address(), sent.address(), batches.current().len() * 4)

@@ -3,7 +3,7 @@
 use super::OnDevice;
 use crate::machine::{Fault, Memory, bytes_of};
 use cbo::Scalar;
-use cbo::device::Move;
+use cbo::device::{Move, remembers};
 use cbo::noise::{Noise, Stream};
 use std::iter;
 
@@ -31,9 +31,9 @@ pub(super) struct Route {
     pub particles: usize,
 }
 
-/// The arguments of a launch but for the centre, which follows them, as `Args` in `step.cuh`.
+/// The arguments of a launch as `Args` in `step.cuh`, but for what some methods need, the amplitudes and the centre, which follow them.
 #[repr(C)]
-struct Head<T> {
+struct Head {
     memory: [u64; 11],
     particles: u64,
     launch: u64,
@@ -51,18 +51,35 @@ struct Head<T> {
     follows: u32,
     padding: u32,
     arrived: u64,
-    /// keep, noise, kick, longest
-    amplitudes: [T; 4],
 }
 
-impl<T: Scalar> Head<T> {
+impl Head {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, one more of 64 bits, and four of `T`.
+        // SAFETY: plain numbers without padding: 64-bit ones, then an even count of 32-bit ones, and one more of 64 bits.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast::<u8>(), size_of::<Self>()) }
     }
 }
 
 impl<T: Scalar> OnDevice<T> {
+    /// Drift and noise towards what the particles remember, if they are drawn there.
+    fn pull_of(&self, decided: &Move) -> Option<(f64, f64)> {
+        remembers(self.plan.config()).filter(|how| how.is_pulled).map(|_| decided.pull.unwrap_or_default())
+    }
+
+    /// Writes what the methods `hopping` and `memory` need besides.
+    fn write_more(&self, decided: &Move, bytes: &mut Vec<u8>) {
+        let mut write = |word: u64| bytes.extend_from_slice(&word.to_ne_bytes());
+        if let Some(hops) = &self.hops {
+            write(hops.widths.address());
+            hops.given.iter().for_each(|given| write(given.address()));
+        }
+        if let Some(remembered) = self.remembered.as_ref().filter(|_| self.pull_of(decided).is_some()) {
+            let [_, [low, high]] = Noise::new(self.plan.config().seed, Stream::Memory, decided.step).parts();
+            write(remembered.points.address());
+            write(u64::from(low) | u64::from(high) << 32);
+        }
+    }
+
     /// Writes the arguments of a launch.
     pub(super) fn write_args(
         &self,
@@ -119,13 +136,20 @@ impl<T: Scalar> OnDevice<T> {
             follows: work.follows.into(),
             padding: 0,
             arrived: self.arrived.address(),
-            amplitudes: [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest].map(T::from_f64),
         };
         bytes.clear();
         bytes.extend_from_slice(head.bytes());
+        self.write_more(decided, bytes);
+        let amplitudes = [decided.keep, decided.noise, decided.kick.unwrap_or(0.0), longest];
+        bytes.extend_from_slice(bytes_of(&amplitudes.map(T::from_f64)));
+        if let Some((drift, noise)) = self.pull_of(decided) {
+            bytes.extend_from_slice(bytes_of(&[drift, noise].map(T::from_f64)));
+        }
         for x in centre.chain(iter::repeat(T::default())).take(self.shape.centre) {
             bytes.extend_from_slice(bytes_of(&[x]));
         }
+        // The driver reads the whole of the struct, whose end is padded.
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What the loop asks of the particles of a run on a device.
 
 use super::launch::{Route, Work};
-use super::layout::{laid_out, rows};
+use super::layout::laid_out;
 use super::{OnDevice, Particles, Seen, lost, same_batches};
 use crate::machine::{Fault, Kernel, Kind, Memory};
 use cbo::device::{Backend, Move, Reader, SQUARES, Weighing, Writer, on_processor};
@@ -33,8 +33,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
 
     fn draw_ahead(&mut self, _step: u64) {}
 
-    fn points(&self, _round: usize) -> Rows<'_, T> {
-        self.ensemble().rows()
+    fn points(&self, round: usize) -> Rows<'_, T> {
+        if round == 0 { self.ensemble().rows() } else { self.remembered_rows().rows() }
     }
 
     fn take(&mut self, _round: usize, _step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
@@ -70,12 +70,13 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
     }
 
     fn count(&self) -> usize {
-        self.batches.as_ref().map_or(self.particles, |chosen| chosen.batches.current().len())
+        self.count_here()
     }
 
-    fn row(&self, _round: usize, place: usize) -> &[T] {
+    fn row(&self, round: usize, place: usize) -> &[T] {
         let particle = |place: usize| self.evaluated().map_or(place, |chosen| chosen[place] as usize);
-        if place == self.sums[0].particle { &self.best } else { self.ensemble().rows().row(particle(place)) }
+        let is_best = (round, place) == (self.sums[0].round, self.sums[0].particle);
+        if is_best { &self.best } else { self.points(round).row(particle(place)) }
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
@@ -106,11 +107,7 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
             if self.forgets {
                 return Ensemble::of_rows(&[], self.shape.dim);
             }
-            let mut numbers = vec![T::from_f64(f64::NAN); self.shape.room(self.particles) * self.shape.dim];
-            if let Err(fault) = self.here().positions.download(&mut numbers) {
-                self.note(fault);
-            }
-            Ensemble::of_rows(&rows(self.shape, self.particles, &numbers), self.shape.dim)
+            self.copied(&self.here().positions)
         })
     }
 
@@ -142,14 +139,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         }
     }
 
-    fn energies(&self, _round: usize) -> &[T] {
-        self.seen.energies.get_or_init(|| {
-            let mut energies = vec![T::from_f64(f64::NAN); self.count()];
-            if let Err(fault) = self.here().energies.download(&mut energies) {
-                self.note(fault);
-            }
-            energies
-        })
+    fn energies(&self, round: usize) -> &[T] {
+        if round == 0 { self.energies_here() } else { self.seen.weighed.get_or_init(|| self.remembered_here()) }
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
@@ -160,8 +151,12 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         self.batches.as_ref().map(|chosen| chosen.batches.round())
     }
 
+    fn remembered_points(&self) -> &[T] {
+        self.remembered_rows().rows().as_slice()
+    }
+
     fn remembered(&self) -> &[T] {
-        &[]
+        self.all_remembered()
     }
 
     fn remembered_mut(&mut self) -> &mut [T] {
@@ -173,6 +168,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         to.count(self.particles);
         to.numbers(self.ensemble().rows().as_slice());
         to.numbers(self.energies(0));
+        to.numbers(self.remembered_points());
+        to.numbers(self.remembered());
         to.numbers(&[0.0f64]);
         let (round, position) = self.batches.as_ref().map_or((0, 0), |chosen| chosen.batches.place());
         to.whole(round);
@@ -192,7 +189,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         let Particles { positions, energies } = self.here();
         let uploaded = positions
             .upload(&laid_out(self.shape, start.ensemble().rows()))
-            .and_then(|()| energies.upload(start.energies(0)));
+            .and_then(|()| energies.upload(start.energies(0)))
+            .and_then(|()| self.load_remembered(&*start));
         uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())
     }
 

@@ -1,65 +1,32 @@
 //! Some runs on the device together: what they are told, their launches, and how they ended.
 
+use super::ends::{DONE_BELOW, END, Final, GOING, LEAST, LOGGED, SECONDS, STATE, STEP};
 use super::forms::{Group, Member};
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::machine::{Fault, Grid, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::THREADS;
-use cbo::device::{Ended, Errand, Made, decided_beforehand, evaluate_end};
+use cbo::device::{Errand, Weighing, decided_beforehand};
 use cbo::noise::{Noise, Stream};
-use cbo::{Alpha, CboConfig, DEFAULT_SHRINKAGE, Evaluated, InitialLaw, Plan, Scalar, Sigma, SolveError, StopReason};
-use rayon::prelude::*;
+use cbo::{Alpha, CboConfig, DEFAULT_SHRINKAGE, Evaluated, InitialLaw, Plan, Scalar, Sigma};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Coordinates that are moved in one launch: a fraction of a second's work, so that runs can be ended and no screen is kept waiting.
 const PER_LAUNCH: u64 = 4_000_000_000;
 
+/// The same where runs end by the clock, which is looked at between launches.
+const PER_LOOK: u64 = 4_000_000;
+
 /// Improvements that a run can log before they are copied, besides one for each particle.
 const LOG: usize = 256;
 
-/// Numbers of 64 bits that describe a run, and that are left of it: `Swarm` and `State` in `swarms.cuh`.
+/// Numbers of 64 bits that describe a run: `Swarm` in `swarms.cuh`.
 const SWARM: usize = 15;
-const STATE: usize = 13;
-
-/// Entries of a state.
-const STEP: usize = 0;
-const FAILED: usize = 2;
-const INFEASIBLE: usize = 3;
-const LOGGED: usize = 4;
-const LEAST: usize = 6;
-const DONE_BELOW: usize = 7;
-const END: usize = 8;
-const STEP_FAILED: usize = 9;
-const STEP_INFEASIBLE: usize = 10;
-const PARTICLE: usize = 11;
-const ENERGY: usize = 12;
 
 /// Switches.
 const STRICT: u64 = 1;
 const FROZEN: u64 = 2;
 const SHRINKS: u64 = 4;
-
-/// How a run ended: `End` in `swarms.cuh`, whose names these are.
-const GOING: u64 = 0;
-const ENDS: [End; 6] = [
-    End::Stop(StopReason::Target),
-    End::Limit,
-    End::Stop(StopReason::Stagnation),
-    End::Stop(StopReason::Diameter),
-    End::Strict,
-    End::Nothing,
-];
-
-#[derive(Clone, Copy, Debug)]
-enum End {
-    /// For this reason.
-    Stop(StopReason),
-    /// With the last step that its settings allow.
-    Limit,
-    /// By a failed evaluation in a strict run.
-    Strict,
-    /// Without a finite energy.
-    Nothing,
-}
 
 /// Bytes that a run takes on the device.
 pub(super) fn bytes_of_run<T: Scalar>(group: &Group, particles: usize, logged: bool) -> u64 {
@@ -79,6 +46,8 @@ pub(super) struct Batch<'a, T> {
     members: &'a [Member],
     tables: Memories,
     states: Vec<u64>,
+    /// The seconds that each run has, counted from the first launch of all.
+    seconds: Vec<f64>,
     /// Improvements that a run has room for, or 0.
     capacity: usize,
     improvements: Vec<Vec<(u64, Evaluated<T>)>>,
@@ -182,12 +151,15 @@ impl<'a, T: Scalar> Draft<'a, T> {
     /// The settings of all steps: the place of the first, and the number of the last.
     fn add_beats(&mut self, plan: &Plan) -> (usize, usize) {
         let config = plan.config();
-        let steady = matches!((config.alpha, config.sigma), (Alpha::Constant(_), Sigma::Constant(_)));
-        let last = if steady { 0 } else { plan.horizon().unwrap_or(0) };
+        let last = if is_steady(config) { 0 } else { plan.horizon().unwrap_or(0) };
         let place = self.beats.len() / 4;
         for step in 0..=last {
             let (weighing, decided) = decided_beforehand(plan, step);
-            let alpha = weighing.alpha().unwrap_or(f64::NAN);
+            let alpha = match weighing {
+                Weighing::Alpha(alpha) => alpha,
+                Weighing::SampleSize(fraction) => fraction,
+                Weighing::Ranks => f64::NAN,
+            };
             self.beats.extend([alpha, decided.keep, decided.noise, decided.kick.unwrap_or(0.0)]);
         }
         (place, last as usize)
@@ -207,7 +179,13 @@ impl<'a, T: Scalar> Draft<'a, T> {
     }
 }
 
-/// Whether the settings of all steps are the same.
+/// Whether the settings of all steps of a run are the same.
+pub(super) fn is_steady(config: &CboConfig) -> bool {
+    let alpha = matches!(config.alpha, Alpha::Constant(_) | Alpha::EffectiveSampleSize(_));
+    alpha && matches!(config.sigma, Sigma::Constant(_))
+}
+
+/// Whether the settings of all steps of two runs are the same.
 fn have_one_rhythm(a: &CboConfig, b: &CboConfig) -> bool {
     let of = |c: &CboConfig| (c.alpha, c.sigma, c.lambda, c.dt, c.scheme, c.truncation().is_some(), c.epoch_steps);
     let ends = |c: &CboConfig| (c.steps, c.time, c.max_evaluations, c.particles);
@@ -258,11 +236,14 @@ impl<'a, T: Scalar> Batch<'a, T> {
             order: room(members.len() * 8)?,
         };
         let improvements = vec![Vec::new(); members.len()];
-        Ok(Self { group, members, tables, states, capacity, improvements })
+        let seconds = members.iter().map(|member| runs[member.place].plan.config().max_seconds);
+        let seconds = seconds.map(|seconds| seconds.unwrap_or(f64::INFINITY)).collect();
+        Ok(Self { group, members, tables, states, seconds, capacity, improvements })
     }
 
     /// Makes all steps of all runs; says whether it did, or `watch` ended it.
     pub fn run(&mut self, program: &dyn Program, watch: &dyn Fn(f64) -> bool) -> Result<bool, Fault> {
+        let begun = Instant::now();
         loop {
             let going: Vec<u64> =
                 (0..self.members.len() as u64).filter(|run| self.state(*run as usize)[END] == GOING).collect();
@@ -280,8 +261,19 @@ impl<'a, T: Scalar> Batch<'a, T> {
                 first += runs.len();
             }
             self.states = self.tables.states.words(self.states.len())?;
+            self.end_by_clock(begun.elapsed().as_secs_f64());
             if self.capacity > 0 {
                 self.take_log()?;
+            }
+        }
+    }
+
+    /// Ends the runs whose time is over with the last step that they have made.
+    fn end_by_clock(&mut self, passed: f64) {
+        for (state, seconds) in self.states.as_chunks_mut::<STATE>().0.iter_mut().zip(&self.seconds) {
+            if state[END] == GOING && passed >= *seconds {
+                // So far it has the number of the next one.
+                (state[END], state[STEP]) = (SECONDS, state[STEP].saturating_sub(1));
             }
         }
     }
@@ -295,6 +287,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
     fn launch(&self, program: &dyn Program, first: usize, runs: &[u64]) -> Result<(), Fault> {
         let particles = |run: &u64| self.members[*run as usize].particles;
         let coordinates: u64 = runs.iter().map(|run| (particles(run) * self.group.dim) as u64).sum();
+        let together = if self.seconds.iter().any(|seconds| seconds.is_finite()) { PER_LOOK } else { PER_LAUNCH };
         let most = runs.last().map_or(0, particles);
         let shared = if self.group.near { 8 * self.group.room::<T>(most).whole } else { 0 };
         let grid = Grid {
@@ -318,7 +311,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
             rooms.address(),
             log.address(),
             order.address() + 8 * first as u64,
-            (PER_LAUNCH / coordinates).max(1),
+            (together / coordinates).max(1),
             self.capacity as u64,
             DEFAULT_SHRINKAGE.to_bits(),
             stream(Stream::Initial) | stream(Stream::Diffusion) << 32,
@@ -367,68 +360,5 @@ impl<'a, T: Scalar> Batch<'a, T> {
                 improvements,
             })
             .collect())
-    }
-}
-
-/// How a run ended, as the device says it.
-pub(super) struct Final<T> {
-    state: [u64; STATE],
-    best: Vec<T>,
-    consensus: Vec<T>,
-    improvements: Vec<(u64, Evaluated<T>)>,
-}
-
-/// The runs, each with its place among all.
-pub(super) fn made<T: Scalar>(
-    ends: Vec<Final<T>>,
-    members: &[Member],
-    runs: &[Errand<'_, T>],
-) -> Result<Vec<(usize, Made<T>)>, SolveError> {
-    let one = |(end, member): (Final<T>, &Member)| Ok((member.place, end.made(&runs[member.place])?));
-    ends.into_par_iter().zip(members).map(one).collect()
-}
-
-impl<T: Scalar> Final<T> {
-    /// The run as it is told.
-    fn made(self, errand: &Errand<'_, T>) -> Result<Made<T>, SolveError> {
-        let Self { state, best, consensus, mut improvements } = self;
-        let (plan, particles) = (&errand.plan, errand.plan.config().particles as u64);
-        let (step, mut evaluations) = (state[STEP], (state[STEP] + 1) * particles);
-        let stop = match ENDS[(state[END] as usize).clamp(1, ENDS.len()) - 1] {
-            End::Stop(reason) => Ok(reason),
-            End::Limit if plan.last_step().is_some_and(|last| step >= last) => Ok(StopReason::Steps),
-            End::Limit => Ok(StopReason::Evaluations),
-            End::Strict => {
-                let (particle, energy) = (state[PARTICLE] as usize, f64::from_bits(state[ENERGY]));
-                Err(SolveError::Strict { step, particle, energy })
-            }
-            End::Nothing => {
-                let (failed, infeasible) = (state[STEP_FAILED], state[STEP_INFEASIBLE]);
-                Err(SolveError::NoFiniteEnergy { step, evaluated: particles, failed, infeasible })
-            }
-        };
-        let end = match stop {
-            Err(error) => Err(error),
-            Ok(stop) => {
-                let of = |x, value| Evaluated { x, value, violation: 0.0 };
-                let ended = Ended {
-                    best: of(best, f64::from_bits(state[LEAST])),
-                    consensus: of(consensus, f64::NAN),
-                    stop,
-                    steps: step,
-                    evaluations,
-                    failed: state[FAILED],
-                    infeasible: state[INFEASIBLE],
-                };
-                let ended = evaluate_end(plan, errand.objective, ended)?;
-                evaluations = ended.evaluations;
-                let value = ended.consensus.value;
-                if improvements.last().is_some_and(|(_, last)| value < last.value && value.is_finite()) {
-                    improvements.push((evaluations, ended.consensus.clone()));
-                }
-                Ok(ended)
-            }
-        };
-        Ok(Made { end, evaluations, improvements })
     }
 }

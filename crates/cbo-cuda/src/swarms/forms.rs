@@ -2,7 +2,7 @@
 
 use crate::Cuda;
 use crate::emit::{function_of_run, operands};
-use crate::source::{NEAR, Shape, dynamics};
+use crate::source::{NEAR, Shape, dynamics, is_sampled};
 use cbo::device::Errand;
 use cbo::simd::{Operand, Trace};
 use cbo::{CboConfig, EnergyTrace, Scalar, SolveError};
@@ -17,6 +17,8 @@ pub(super) struct Group {
     pub dim: usize,
     /// Whether they fit into the shared memory of a block.
     pub near: bool,
+    /// Whether each finds the alpha of its weights from a sample size.
+    sampled: bool,
     /// Those with the fewest particles first.
     pub runs: Vec<Member>,
     /// Which form the formula has.
@@ -43,20 +45,21 @@ pub(super) struct Room {
 }
 
 impl Room {
-    fn of<T>(dim: usize, energy: &EnergyTrace, particles: usize) -> Self {
+    fn of<T>(dim: usize, energy: &EnergyTrace, particles: usize, sampled: bool) -> Self {
         let shape = Shape::of::<T>(dim, false);
         let blocks = particles.div_ceil(shape.rows);
         let positions = (dim * (particles | 1) * size_of::<T>()).div_ceil(8);
         let groups = energy.vanishing.as_ref().map_or(0, |v| shape.rows.div_ceil(v.rows.unwrap_or(shape.rows)));
         let sums = (blocks + blocks.div_ceil(2)) * shape.stride();
         let marks = (blocks * (shape.rows.div_ceil(32) + groups)).div_ceil(2);
-        Self { positions, whole: positions + particles + 2 * dim + sums + 32 * blocks + marks }
+        let sample = if sampled { 2 * particles } else { 0 };
+        Self { positions, whole: positions + particles + 2 * dim + sums + 32 * blocks + marks + sample }
     }
 }
 
 impl Group {
     pub fn room<T>(&self, particles: usize) -> Room {
-        Room::of::<T>(self.dim, &self.energy, particles)
+        Room::of::<T>(self.dim, &self.energy, particles, self.sampled)
     }
 
     /// The functions of the formula.
@@ -117,9 +120,11 @@ pub(super) fn groups<T: Scalar>(
     for (place, errand) in runs.iter().enumerate() {
         objective += usize::from(place > 0 && is_new(place));
         let (config, dim, form) = (errand.plan.config(), errand.plan.dim(), form_of[objective]);
-        let near = 8 * Room::of::<T>(dim, &forms[form], config.particles).whole <= NEAR;
+        let sampled = is_sampled(config);
+        let near = 8 * Room::of::<T>(dim, &forms[form], config.particles, sampled).whole <= NEAR;
         let fits = |group: &Group| {
-            (group.form, group.near, group.dim) == (form, near, dim) && dynamics(&group.config) == dynamics(config)
+            (group.form, group.near, group.sampled, group.dim) == (form, near, sampled, dim)
+                && dynamics(&group.config) == dynamics(config)
         };
         let known = groups.iter().position(fits).unwrap_or_else(|| {
             groups.push(Group {
@@ -127,6 +132,7 @@ pub(super) fn groups<T: Scalar>(
                 energy: forms[form].clone(),
                 dim,
                 near,
+                sampled,
                 runs: Vec::new(),
                 form,
                 varies: vec![false; constants[objective].len()],

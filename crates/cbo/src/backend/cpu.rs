@@ -473,6 +473,10 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         self.population.batches.as_ref().map(Batches::round)
     }
 
+    fn remembered_points(&self) -> &[T] {
+        if self.plan.config().method.remembers() { &self.population.kept.points } else { &[] }
+    }
+
     fn remembered(&self) -> &[T] {
         &self.population.kept.values
     }

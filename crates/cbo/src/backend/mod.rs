@@ -157,6 +157,11 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     /// The round of particle batches, from 0, if there are batches.
     fn round_of_batches(&self) -> Option<u64>;
 
+    /// The points that all particles remember, row by row; none if they remember nothing.
+    fn remembered_points(&self) -> &[T] {
+        &[]
+    }
+
     /// The energies of the points that all particles remember; none if they remember nothing.
     fn remembered(&self) -> &[T];
 

@@ -12,7 +12,7 @@
 use super::{Advance, Decision, Diffusion, Motion, Move, Remembering, Scheme};
 use crate::backend::{fill, settle, tile_rows, update};
 use crate::config::{CboConfig, ConfigError};
-use crate::simd::{Kernel, Scalar, Vector};
+use crate::simd::{Kernel, Scalar, Vector, exp_of};
 
 /// Settings of the dynamics that it does not have.
 pub(super) const WITHOUT: &[&str] = &["truncation"];
@@ -54,7 +54,48 @@ impl Default for Memory {
     }
 }
 
+/// How particles remember, in numbers: what [`Memory`] means for a time step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remembers {
+    /// Whether the better point is kept as it is.
+    pub is_hard: bool,
+    /// Whether particles move in another way than in plain consensus-based optimization.
+    pub is_pulled: bool,
+    /// A smooth memory goes `share (lean + tanh(beta gap))` of the way, where the gap is what the particle is better by.
+    pub share: f64,
+    /// See there.
+    pub lean: f64,
+    /// See there.
+    pub beta: f64,
+}
+
+impl Remembers {
+    /// The part of the way that a smooth memory goes, from a point with energy `there` to one with energy `here`.
+    fn share_of(&self, here: f64, there: f64) -> f64 {
+        // No difference where neither has an energy.
+        let gap = if here == there { 0.0 } else { there - here };
+        self.share * (self.lean + tanh(self.beta * gap))
+    }
+}
+
+/// The hyperbolic tangent, correct to some 1e-16 in absolute terms, by operations whose bits depend on no system.
+fn tanh(x: f64) -> f64 {
+    let fall = exp_of(-2.0 * x.abs());
+    ((1.0 - fall) / (1.0 + fall)).copysign(x)
+}
+
 impl Memory {
+    /// How particles remember, if they do.
+    pub(crate) fn how(&self, dt: f64) -> Option<Remembers> {
+        self.remembers().then(|| Remembers {
+            is_hard: self.is_hard(),
+            is_pulled: !self.is_plain(),
+            share: self.kappa(dt) * dt * 0.5,
+            lean: 1.0 + self.theta,
+            beta: self.beta,
+        })
+    }
+
     /// Whether the remembered point is always one that was evaluated.
     fn is_hard(&self) -> bool {
         self.beta.is_infinite()
@@ -140,9 +181,7 @@ impl Memory {
     /// Y+ = Y + kappa dt S (V - Y).
     pub(super) fn remember<T: Scalar>(&self, block: Remembering<'_, T>) {
         let Remembering { step, dt, rows, energies, points, values } = block;
-        if !self.remembers() {
-            return;
-        }
+        let Some(how) = self.how(dt) else { return };
         if step == 0 {
             points.copy_from_slice(rows);
             values.copy_from_slice(energies);
@@ -152,16 +191,14 @@ impl Memory {
         let particles = rows.chunks_exact(dim).zip(energies).zip(points.chunks_exact_mut(dim)).zip(values);
         for (((row, energy), point), value) in particles {
             let (here, there) = (comparable(*energy), comparable(*value));
-            if self.is_hard() {
+            if how.is_hard {
                 if here < there {
                     point.copy_from_slice(row);
                     *value = *energy;
                 }
                 continue;
             }
-            // No difference where neither has an energy.
-            let gap = if here == there { 0.0 } else { there - here };
-            let share = self.kappa(dt) * dt * 0.5 * (1.0 + self.theta + (self.beta * gap).tanh());
+            let share = how.share_of(here, there);
             for (y, v) in point.iter_mut().zip(row) {
                 let (from, to) = (y.to_f64(), v.to_f64());
                 // A particle that went astray is not followed.

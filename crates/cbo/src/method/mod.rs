@@ -19,7 +19,7 @@ pub use adam::Adam;
 pub use hopping::{Hopping, HoppingStart, HoppingWeights};
 pub use hypersurface::{Hypersurface, Level, Surface};
 pub use jumps::Jumps;
-pub use memory::Memory;
+pub use memory::{Memory, Remembers};
 pub use mirror::Mirror;
 pub use polarised::Polarised;
 pub use sampling::Sampling;

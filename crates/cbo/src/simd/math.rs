@@ -224,6 +224,23 @@ impl Kernel<f64> for ExpOf {
     }
 }
 
+/// ln(x) of one number, likewise.
+pub fn ln_of(x: f64) -> f64 {
+    super::run(LnOf(x))
+}
+
+struct LnOf(f64);
+
+impl Kernel<f64> for LnOf {
+    type Output = f64;
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> f64 {
+        let mut first = [0.0];
+        ln(V::splat(self.0)).store_partial(&mut first);
+        first[0]
+    }
+}
+
 /// ln(x): minus infinity at zero, NaN below.
 #[inline(always)]
 pub fn ln<V: Vector>(x: V) -> V {

@@ -42,7 +42,7 @@ mod vector;
 
 #[doc(hidden)]
 pub use math::Coefficients;
-pub use math::{exp_of, polynomial};
+pub use math::{exp_of, ln_of, polynomial};
 pub use real::Real;
 pub use set::{InstructionSet, UnavailableSet, VARIABLE, available, chosen, current};
 pub use trace::{Line, Operand, Operation, Trace, Traced};
