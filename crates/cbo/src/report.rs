@@ -6,6 +6,7 @@ use crate::ensemble::Ensemble;
 use crate::minimisers::Minimiser;
 use crate::numbers::grouped;
 use crate::objective::EvalError;
+use crate::ranks::Answering;
 use crate::run::Process;
 use crate::simd::Scalar;
 use std::cell::OnceCell;
@@ -74,6 +75,18 @@ impl<'a, T: Scalar> StepReport<'a, T> {
     /// The positions; for [`auto`](crate::Method::Auto) the points of the round.
     pub fn ensemble(&self) -> &'a Ensemble<T> {
         self.run.ensemble()
+    }
+
+    /// How many particles there are; none is copied for it.
+    pub fn particles(&self) -> usize {
+        self.run.particles()
+    }
+
+    /// What is said of the particles without bringing them to one place: `answer` says it of those that are here, and where they are on
+    /// several ranks, the [observers](crate::Observer::answer) of the others are asked the same question. Returns all answers, in the order
+    /// of the particles. If one of them fails, there is none.
+    pub fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.run.consult(question, answer)
     }
 
     /// The mean of |V|^2: [`Ensemble::mean_of_squares`]. Of particles on a device nothing else is copied for it.

@@ -2,7 +2,7 @@
 
 use cbo::noise::{Noise, Stream};
 use cbo::ranks::farm::{self, Schedule};
-use cbo::ranks::{Communicator, Particles, in_threads, resume_on, solve_on};
+use cbo::ranks::{Communicator, Here, Particles, in_threads, resume_on, solve_on};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Clock, Diffusion, EvalError, Geometric, InitialLaw, Method, Objective, Observer,
     Reduction, Rows, RunReport, Scalar, Scheme, Sigma, SolveError, StepContext, StepReport, StopReason, Update,
@@ -133,6 +133,7 @@ fn random(number: u64) -> (CboConfig, Bumpy, bool) {
         "memory:beta=10,theta=0.5",
         "memory:gradient=0.1",
         "hopping",
+        "hopping:weights=ranks,momentum=0.5",
         "cbo",
     ];
     let mut method: Method = methods[below(1, methods.len())].parse().expect("a method");
@@ -348,19 +349,99 @@ fn nobody_waits_for_an_evaluation_that_panicked() {
 #[test]
 fn what_needs_the_whole_swarm_is_refused_by_name() {
     let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
-    for name in ["auto", "polarised", "sampling", "hopping:weights=ranks"] {
+    for name in ["auto", "polarised", "sampling"] {
         let config = CboConfig { max_evaluations: Some(5000), ..CboConfig::of(name.parse().expect("a method")) };
         let outcomes = in_threads(2, |rank| solve_on(&Particles::new(rank), &config, &sphere, &mut ()).map(|_| ()));
         for outcome in outcomes {
             let said = outcome.expect_err(name).to_string();
-            assert!(said.contains(name.split(':').next().unwrap_or(name)) && said.contains("ranks"), "{said}");
+            assert!(said.contains(name) && said.contains("ranks"), "{said}");
         }
     }
-    let costly = from_fn(3, |x: &[f64]| x[0]).costly();
     let said = in_threads(1, |rank| {
-        solve_on(&Particles::new(rank), CboConfig::default(), &costly, &mut ()).expect_err("costly").to_string()
+        let together = farm::Shared::new(rank.clone(), &sphere, 1, Schedule::Static);
+        solve_on(&Particles::new(rank), CboConfig::default(), &together, &mut ()).expect_err("together").to_string()
     });
-    assert!(said[0].contains("in its own way"), "{said:?}");
+    assert!(said[0].contains("all points at once"), "{said:?}");
+}
+
+#[test]
+fn a_costly_objective_is_asked_for_points_on_each_rank() {
+    for batch in [None, Some(100)] {
+        let costly = from_fn(3, |x: &[f64]| x.iter().map(|v| (v - 0.3).powi(2)).sum()).costly();
+        let config = CboConfig { particles: 1500, batch, steps: Some(6), threads: 2, ..CboConfig::default() };
+        let whole = solve(&config, &costly, &mut ()).expect("a run");
+        for size in [1, 2, 3] {
+            let ends = in_threads(size, |rank| {
+                solve_on(&Particles::new(rank).whole(true), &config, &costly, &mut ()).expect("a run")
+            });
+            assert_eq!(ends[0].ensemble().rows().as_slice(), whole.ensemble().rows().as_slice(), "{size} ranks");
+            assert!(ends.iter().all(|end| end.best() == whole.best() && end.evaluations() == whole.evaluations()));
+        }
+    }
+}
+
+/// Asks in each step for the sums of all first coordinates, and for the numbers of the first particles.
+struct Asks(Vec<Vec<Vec<u8>>>);
+
+fn first_coordinates(question: &[u8], here: &Here<'_, f64>) -> Result<Vec<u8>, EvalError> {
+    let sum: f64 = here.rows.iter().map(|row| row[0]).sum();
+    match question {
+        b"broken" if here.first > 0 => Err(EvalError::new("no answer")),
+        b"where" => Ok((here.first as u64).to_le_bytes().to_vec()),
+        _ => Ok(sum.to_le_bytes().to_vec()),
+    }
+}
+
+impl Observer<f64> for Asks {
+    fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
+        let ask =
+            |question: &[u8]| step.consult(question, &mut |question, here| first_coordinates(question, &here));
+        if let Err(error) = ask(b"broken") {
+            assert_eq!(error.message, "no answer");
+        }
+        self.0.extend([ask(b"where").expect("answers"), ask(b"sum").expect("answers")]);
+        ControlFlow::Continue(())
+    }
+
+    fn answer(&mut self, question: &[u8], here: Here<'_, f64>) -> Result<Vec<u8>, EvalError> {
+        first_coordinates(question, &here)
+    }
+}
+
+#[test]
+fn the_observers_of_all_ranks_answer_in_the_order_of_the_particles() {
+    let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
+    let config = CboConfig { particles: 700, steps: Some(3), ..CboConfig::default() };
+    let asked = in_threads(3, |rank| {
+        let mut asks = Asks(Vec::new());
+        solve_on(&Particles::new(rank), &config, &sphere, &mut asks).expect("a run");
+        asks.0
+    });
+    assert_eq!(asked[0].len(), 8);
+    assert!(asked[1].is_empty() && asked[2].is_empty(), "only the first rank is told");
+    let numbers: Vec<u64> = asked[0][0].iter().map(|n| u64::from_le_bytes(n[..].try_into().expect("8"))).collect();
+    assert_eq!(numbers, [0, 256, 512]);
+    let mut alone = Asks(Vec::new());
+    solve(&config, &sphere, &mut alone).expect("a run");
+    let sum = |answers: &Vec<Vec<u8>>| -> f64 {
+        answers.iter().map(|n| f64::from_le_bytes(n[..].try_into().expect("8"))).sum()
+    };
+    for (together, alone) in asked[0].iter().zip(&alone.0).skip(1).step_by(2) {
+        assert!((sum(together) - sum(alone)).abs() < 1e-9);
+    }
+    // An observer that knows nothing fails on all ranks, and the run goes on.
+    let ends = in_threads(2, |rank| {
+        if rank.rank() == 0 {
+            let mut ask = |step: &StepReport<'_, f64>| {
+                let said = step.consult(b"sum", &mut |question, here| first_coordinates(question, &here));
+                assert!(said.expect_err("no answer").message.contains("answers no questions"));
+                ControlFlow::Continue(())
+            };
+            return solve_on(&Particles::new(rank), &config, &sphere, &mut ask).map(|run| run.steps());
+        }
+        solve_on(&Particles::new(rank), &config, &sphere, &mut ()).map(|run| run.steps())
+    });
+    assert!(ends.iter().all(|end| matches!(end, Ok(3))), "{ends:?}");
 }
 
 /// A run whose evaluations are handed out, as the first rank sees it.

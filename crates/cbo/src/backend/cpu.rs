@@ -184,14 +184,18 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// Asks the objective for the energies of a round, block by block.
+    /// Asks the objective for the energies of a round, block by block, or row by row if it is costly.
     fn ask_blocks(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
         let (dim, first) = (self.plan.dim(), self.population.part.places.start);
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
         let asked = Columns { rows, energies, ..Columns::default() };
-        let blocks = Blocks::of(asked, &mut [], block_rows(dim), dim).starting_at(first);
-        self.crew.each(blocks, Effort::Move, |block, _| {
+        let (block, effort) = match objective.grouping() {
+            Grouping::Single => (1, Effort::Costly),
+            _ => (block_rows(dim), Effort::Move),
+        };
+        let blocks = Blocks::of(asked, &mut [], block, dim).starting_at(first);
+        self.crew.each(blocks, effort, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
     }
@@ -242,8 +246,12 @@ impl<T: Scalar> Cpu<T> {
     fn rank_pass(&mut self) {
         let Self { plan, population, sums, crew, ranking, .. } = self;
         let dim = plan.dim();
+        let (team, here) = (population.team.clone(), population.part.places.clone());
         let columns = population.columns();
-        let weights = ranking.weights(columns.energies);
+        let weights = match team {
+            Some(team) => &ranking.weights(&team.all_numbers(columns.energies))[here],
+            None => ranking.weights(columns.energies),
+        };
         infallible(crew.each(Blocks::of(columns, sums, block_rows(dim), dim), Effort::Sum, |block, _| {
             block.sums[0].weigh_by(&weights[block.first..][..block.energies.len()], block.rows);
             Ok(())
@@ -296,8 +304,8 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         weighing: Weighing,
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError> {
-        let all = self.population.batches.is_none();
-        if all && !(pending.is_some() && self.reduction_due(step)) {
+        let fused = self.population.batches.is_none() && objective.grouping() == Grouping::Blocks;
+        if fused && !(pending.is_some() && self.reduction_due(step)) {
             let alpha = weighing.alpha();
             let outcome = self.fused_pass(pending, step, alpha, objective);
             self.settled(weighing, outcome)?;

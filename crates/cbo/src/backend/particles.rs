@@ -16,6 +16,9 @@ use std::sync::Arc;
 ///
 /// The first rank alone tells its observer, decides when the run ends, and saves. The report is the same on all ranks but for the
 /// particles: each has its own, unless the first is to have the [whole](Self::whole) swarm.
+///
+/// A [costly](Grouping::Single) objective is asked for single points by the threads of each rank, but limits of time and value hold for
+/// whole steps.
 #[derive(Debug)]
 pub struct Particles {
     communicator: Arc<dyn Communicator>,
@@ -40,7 +43,6 @@ impl Particles {
             Method::Auto(_) => NOT_AUTO,
             Method::Polarised(_) => "has a consensus point for each particle, which all others make",
             Method::Sampling(_) => "takes the covariance of the swarm as a whole",
-            _ if method.weighs_ranks() => "weighs particles by their order in the whole swarm",
             _ if constrained => "learns what constraints cost from the whole swarm",
             _ => return Ok(()),
         };
@@ -62,10 +64,12 @@ impl<T: Scalar> Device<T> for Particles {
 
     fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError> {
         Self::check(plan, objective.constraints() > 0)?;
-        if objective.grouping() != Grouping::Blocks {
-            let (value, remedy) = (plan.config().method.to_string(), "the objective wants to be asked in its own way");
+        let grouping = objective.grouping();
+        if grouping == Grouping::Together {
+            let (value, remedy) =
+                (plan.config().method.to_string(), "the objective wants to be asked for all points at once");
             return Err(ConfigError { field: "method", value, remedy: remedy.into() }.into());
         }
-        T::over_ranks(plan, self.communicator.clone(), self.whole)
+        T::over_ranks(plan, grouping, self.communicator.clone(), self.whole)
     }
 }

@@ -8,7 +8,7 @@ use crate::consensus::Partial;
 use crate::ensemble::{Ensemble, Extent};
 use crate::method::Move;
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
-use crate::ranks::{Node, Request, Team, Travelling, merge_range, subtrees};
+use crate::ranks::{Answering, Here, Node, Request, Team, Travelling, merge_range, subtrees};
 use crate::report::{SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
@@ -47,9 +47,9 @@ pub(crate) struct Spread<T> {
 }
 
 impl<T: Scalar> Spread<T> {
-    pub fn begin(plan: &Plan, team: Team, whole: bool) -> Result<Self, SolveError> {
+    pub fn begin(plan: &Plan, grouping: Grouping, team: Team, whole: bool) -> Result<Self, SolveError> {
         Ok(Self {
-            cpu: Cpu::begin(plan, Grouping::Blocks, Some(team.clone()))?,
+            cpu: Cpu::begin(plan, grouping, Some(team.clone()))?,
             dim: plan.dim(),
             whole,
             total: [Partial::empty(plan.dim())],
@@ -166,8 +166,19 @@ impl<T: Scalar> Spread<T> {
         }
     }
 
+    /// The particles of this rank.
+    fn here(&self) -> Here<'_, T> {
+        let population = self.cpu.population();
+        Here { first: population.part.particles.start, rows: population.ensemble.rows() }
+    }
+
+    /// The answers of all ranks, at the first of them; all take part, and one that cannot answer fails on all.
+    fn answers(&self, mine: Result<Vec<u8>, EvalError>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.team.agree(mine).map(|mine| self.team.gather(mine))
+    }
+
     /// Does what the first rank asks, until it asks no more.
-    fn serve(&self) -> Option<StopReason> {
+    fn serve(&self, answer: &mut Answering<'_, T>) -> Option<StopReason> {
         loop {
             match self.team.asked() {
                 Request::Done(reason) => return reason,
@@ -184,6 +195,11 @@ impl<T: Scalar> Spread<T> {
                     self.gathered(self.cpu.energies(round));
                 }
                 Request::State => self.collect(&mut Writer::plain()),
+                Request::Question => {
+                    let question = self.team.broadcast_all(Vec::new());
+                    // An error is told by the first rank.
+                    let _ = self.answers(answer(&question, self.here()));
+                }
             }
         }
     }
@@ -199,6 +215,10 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     ) -> Result<f64, EvalError> {
         let outcome = self.cpu.advance_and_evaluate(pending, step, weighing, objective);
         self.merge(outcome)
+    }
+
+    fn asks_rows(&self) -> bool {
+        true
     }
 
     fn advance(&mut self, pending: &Move, step: u64) {
@@ -276,13 +296,23 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         self.is_narrow_everywhere(limit)
     }
 
-    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+    fn confer(
+        &self,
+        decide: &mut dyn FnMut() -> Option<StopReason>,
+        answer: &mut Answering<'_, T>,
+    ) -> Option<StopReason> {
         if !self.team.is_first() {
-            return self.serve();
+            return self.serve(answer);
         }
         let decided = decide();
         self.team.ask(Request::Done(decided));
         decided
+    }
+
+    fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.team.ask(Request::Question);
+        self.team.broadcast_all(question.to_vec());
+        self.answers(answer(question, self.here()))
     }
 
     fn share_failure(&self, outcome: Result<(), EvalError>) -> Result<(), EvalError> {

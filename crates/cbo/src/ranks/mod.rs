@@ -27,6 +27,7 @@
 
 mod check;
 pub mod farm;
+mod here;
 mod team;
 mod threads;
 mod tree;
@@ -34,6 +35,7 @@ mod tree;
 pub use crate::backend::{Particles, rehearse};
 pub use crate::device::{resume_on, solve_on};
 pub use check::{Disagreement, agree_on};
+pub use here::{Answering, Here};
 pub use team::blocks_of;
 pub(crate) use team::{Request, Team, Travelling, append_path, join_path};
 pub use threads::{InThreads, in_threads};

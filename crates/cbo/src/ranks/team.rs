@@ -32,6 +32,8 @@ pub(crate) enum Request {
     Energies(usize),
     /// Everything that the coming steps depend on.
     State,
+    /// An answer of the observer; the question follows.
+    Question,
 }
 
 const REASONS: [StopReason; 9] = [
@@ -57,6 +59,7 @@ impl Request {
             Self::Positions => [3, 0],
             Self::Energies(round) => [4, round as u64],
             Self::State => [5, 0],
+            Self::Question => [6, 0],
         }
     }
 
@@ -67,6 +70,7 @@ impl Request {
             3 => Self::Positions,
             4 => Self::Energies(detail as usize),
             5 => Self::State,
+            6 => Self::Question,
             _ => Self::Done(detail.checked_sub(1).and_then(|i| REASONS.get(i as usize)).copied()),
         }
     }
@@ -145,6 +149,14 @@ impl Team {
             return Vec::new();
         }
         std::iter::once(mine).chain((1..self.size()).map(|rank| self.0.receive(rank))).collect()
+    }
+
+    /// The numbers of all ranks, one after the other, on all of them.
+    pub fn all_numbers<T: Scalar>(&self, numbers: &[T]) -> Vec<T> {
+        let mut to = Writer::plain();
+        to.numbers(numbers);
+        let all = self.broadcast_all(self.gather(to.into_bytes()).concat());
+        Reader::plain(&all).many(all.len() / size_of::<T>()).unwrap_or_default()
     }
 
     /// The bytes of the first rank, of which the others have as many.
@@ -329,8 +341,8 @@ mod tests {
 
     #[test]
     fn requests_arrive_as_they_were() {
-        let mut all =
-            vec![Request::Narrow(-0.5), Request::Moments, Request::Positions, Request::Energies(1), Request::State];
+        let mut all = vec![Request::Narrow(-0.5), Request::Moments, Request::Positions, Request::Energies(1)];
+        all.extend([Request::State, Request::Question]);
         all.extend([None].into_iter().chain(REASONS.map(Some)).map(Request::Done));
         for request in all {
             assert_eq!(Request::from_words(request.to_words()), request);
