@@ -39,9 +39,9 @@ pub trait Observer<T: Scalar> {
     fn failed(&mut self, _step: &StepReport<'_, T>, _error: &SolveError) {}
 
     /// Called on every rank but the first of a run whose [particles](crate::ranks::Particles) are spread, where the observer of the first
-    /// [asks](StepReport::consult) about those that are here. It is told of nothing else there.
-    fn answer(&mut self, _question: &[u8], _here: Here<'_, T>) -> Result<Vec<u8>, EvalError> {
-        Err(EvalError::new("this observer answers no questions"))
+    /// [asks](StepReport::consult) about those that are here. It is told of nothing else there. `None` if it does not know the question.
+    fn answer(&mut self, _question: &[u8], _here: Here<'_, T>) -> Option<Result<Vec<u8>, EvalError>> {
+        None
     }
 }
 
@@ -75,8 +75,8 @@ impl<T: Scalar, A: Observer<T>, B: Observer<T>> Observer<T> for (A, B) {
         self.1.failed(step, error);
     }
 
-    fn answer(&mut self, question: &[u8], here: Here<'_, T>) -> Result<Vec<u8>, EvalError> {
-        self.0.answer(question, here.clone()).or_else(|_| self.1.answer(question, here))
+    fn answer(&mut self, question: &[u8], here: Here<'_, T>) -> Option<Result<Vec<u8>, EvalError>> {
+        self.0.answer(question, here.clone()).or_else(|| self.1.answer(question, here))
     }
 }
 

@@ -172,6 +172,13 @@ impl<'a, T: Scalar> StepReport<'a, T> {
     pub fn state(&self) -> Vec<u8> {
         self.run.save(!self.run.is_midway(), self.seconds())
     }
+
+    /// The state without the columns of the particles, where these are on several ranks: what it lacks, each rank has
+    /// [here](crate::ranks::Here::pieces), so that nothing is brought to one place. [`Particles`](crate::ranks::Particles) resume from it,
+    /// and [`join_state`](crate::ranks::join_state) makes it one that anything resumes from.
+    pub fn state_apart(&self) -> Option<Vec<u8>> {
+        self.run.save_apart(!self.run.is_midway(), self.seconds())
+    }
 }
 
 /// Why a run ended.

@@ -419,6 +419,10 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.to_bytes(told, seconds)
     }
 
+    fn save_apart(&self, told: bool, seconds: f64) -> Option<Vec<u8>> {
+        self.to_bytes_apart(told, seconds)
+    }
+
     /// Makes the pending move at once, for the caller to evaluate.
     fn settle(&mut self) {
         self.make_move();

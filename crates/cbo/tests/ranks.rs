@@ -2,7 +2,7 @@
 
 use cbo::noise::{Noise, Stream};
 use cbo::ranks::farm::{self, Schedule};
-use cbo::ranks::{Communicator, Here, Particles, in_threads, resume_on, solve_on};
+use cbo::ranks::{Columns, Communicator, Here, Particles, in_threads, is_apart, join_state, resume_on, solve_on};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Clock, Diffusion, EvalError, Geometric, InitialLaw, Method, Objective, Observer,
     Reduction, Rows, RunReport, Scalar, Scheme, Sigma, SolveError, StepContext, StepReport, StopReason, Update,
@@ -256,6 +256,121 @@ fn a_run_resumes_on_any_number_of_ranks_or_on_none() {
     }
 }
 
+/// Columns in memory: where each piece is, and its bytes. Perhaps they cannot be read.
+#[derive(Debug)]
+struct InMemory(Vec<(u64, Vec<u8>)>, bool);
+
+impl Columns for InMemory {
+    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), String> {
+        for (at, byte) in (from..).zip(to) {
+            let piece = self.0.iter().find(|(start, bytes)| (*start..*start + bytes.len() as u64).contains(&at));
+            *byte = piece.map(|(start, bytes)| bytes[(at - start) as usize]).ok_or("nobody has it")?;
+        }
+        if self.1 { Err("file 7 is gone".into()) } else { Ok(()) }
+    }
+}
+
+/// Keeps a run at a step in one piece, without its columns, and these.
+#[derive(Default)]
+struct Keeps {
+    whole: Vec<u8>,
+    apart: Option<Vec<u8>>,
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+fn pieces_of(here: &Here<'_, f64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (place, numbers) in &here.pieces {
+        bytes.extend(place.to_le_bytes());
+        bytes.extend((numbers.len() as u64).to_le_bytes());
+        bytes.extend(numbers.iter().flat_map(|x| x.to_le_bytes()));
+    }
+    bytes
+}
+
+impl Observer<f64> for Keeps {
+    fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
+        if step.step() < 4 {
+            return ControlFlow::Continue(());
+        }
+        (self.whole, self.apart) = (step.state(), step.state_apart());
+        for bytes in step.consult(b"", &mut |_, here| Ok(pieces_of(&here))).expect("answers") {
+            let (mut rest, mut number) = (&bytes[..], 0);
+            while let Some((first, more)) = rest.split_first_chunk::<8>() {
+                let value = u64::from_le_bytes(*first);
+                rest = more;
+                match number % 2 {
+                    0 => self.pieces.push((value, Vec::new())),
+                    _ => {
+                        let (numbers, more) = rest.split_at(8 * value as usize);
+                        self.pieces.last_mut().expect("a piece").1.extend(numbers);
+                        rest = more;
+                    }
+                }
+                number += 1;
+            }
+        }
+        ControlFlow::Break(())
+    }
+
+    fn answer(&mut self, _: &[u8], here: Here<'_, f64>) -> Option<Result<Vec<u8>, EvalError>> {
+        Some(Ok(pieces_of(&here)))
+    }
+}
+
+#[test]
+fn a_state_without_its_columns_and_these_are_the_state_in_one_piece() {
+    let mut kinds = 0;
+    for number in 0..40 {
+        let (config, objective, _) = random(number);
+        let config =
+            CboConfig { steps: Some(9), max_evaluations: None, target: None, diameter: None, strict: false, ..config };
+        let objective = Bumpy { breaks_at: None, ..objective };
+        if config.check(objective.dim).is_err() || config.particles * objective.dim > 20_000 {
+            continue;
+        }
+        let mut kept = in_threads(3, |rank| {
+            let mut keeps = Keeps::default();
+            solve_on(&Particles::new(rank), &config, &objective, &mut keeps).expect("a run");
+            keeps
+        });
+        let Keeps { whole, apart, pieces } = kept.swap_remove(0);
+        let apart = apart.expect("particles on several ranks");
+        kinds = kinds.max(pieces.len() / 3);
+        assert!(is_apart(&apart) && !is_apart(&whole));
+        let columns = InMemory(pieces, false);
+        let joined = join_state(&apart, &columns).expect("all bytes");
+        assert!(joined == whole, "settings {number}");
+        let columns = std::sync::Arc::new(columns);
+        let ends = [&joined, &apart].map(|state| {
+            let mut ends = in_threads(2, |rank| {
+                let particles = Particles::new(rank).whole(true).with_columns(columns.clone());
+                resume_on::<f64>(&particles, &config, &objective, &mut (), state).expect("a run")
+            });
+            ends.swap_remove(0)
+        });
+        let alone = solve::<f64>(&config, &objective, &mut ()).expect("a run");
+        for end in ends {
+            assert_eq!(end.best(), alone.best(), "settings {number}");
+            assert_eq!(end.ensemble().rows().as_slice(), alone.ensemble().rows().as_slice(), "settings {number}");
+        }
+        // One rank that cannot read its part fails all of them, by name.
+        let ends = in_threads(3, |rank| {
+            let columns = InMemory(columns.0.clone(), rank.rank() == 1);
+            let particles = Particles::new(rank).with_columns(std::sync::Arc::new(columns));
+            resume_on::<f64>(&particles, &config, &objective, &mut (), &apart).expect_err("a file is gone").to_string()
+        });
+        assert!(ends.iter().all(|end| end.contains("file 7 is gone")), "{ends:?}");
+        let alone = resume::<f64>(&config, &objective, &mut (), &apart).expect_err("no columns").to_string();
+        assert!(alone.contains("in files of their own"), "{alone}");
+        for length in 0..apart.len() {
+            resume::<f64>(&config, &objective, &mut (), &apart[..length]).expect_err("cut off");
+            join_state(&apart[..length], &*columns).map(|state| assert!(!is_apart(&state))).unwrap_or_default();
+        }
+    }
+    assert!(kinds >= 3, "methods that remember nothing alone");
+}
+
 #[test]
 fn a_thousand_ranks_give_the_bits_of_one() {
     let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
@@ -394,8 +509,7 @@ fn first_coordinates(question: &[u8], here: &Here<'_, f64>) -> Result<Vec<u8>, E
 
 impl Observer<f64> for Asks {
     fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
-        let ask =
-            |question: &[u8]| step.consult(question, &mut |question, here| first_coordinates(question, &here));
+        let ask = |question: &[u8]| step.consult(question, &mut |question, here| first_coordinates(question, &here));
         if let Err(error) = ask(b"broken") {
             assert_eq!(error.message, "no answer");
         }
@@ -403,8 +517,8 @@ impl Observer<f64> for Asks {
         ControlFlow::Continue(())
     }
 
-    fn answer(&mut self, question: &[u8], here: Here<'_, f64>) -> Result<Vec<u8>, EvalError> {
-        first_coordinates(question, &here)
+    fn answer(&mut self, question: &[u8], here: Here<'_, f64>) -> Option<Result<Vec<u8>, EvalError>> {
+        Some(first_coordinates(question, &here))
     }
 }
 
@@ -434,7 +548,7 @@ fn the_observers_of_all_ranks_answer_in_the_order_of_the_particles() {
         if rank.rank() == 0 {
             let mut ask = |step: &StepReport<'_, f64>| {
                 let said = step.consult(b"sum", &mut |question, here| first_coordinates(question, &here));
-                assert!(said.expect_err("no answer").message.contains("answers no questions"));
+                assert!(said.expect_err("no answer").message.contains("knows the question"));
                 ControlFlow::Continue(())
             };
             return solve_on(&Particles::new(rank), &config, &sphere, &mut ask).map(|run| run.steps());

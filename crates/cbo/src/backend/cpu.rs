@@ -506,16 +506,29 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
         let Part { particles: here, places, .. } = population.part.clone();
         let (rows, numbers) = (here.start * dim..here.end * dim, particles * dim);
         let keeps = config.method.keeps();
-        from.part(numbers, rows.clone(), population.ensemble.positions_mut())?;
-        from.part(population.part.asked(), places, &mut population.energies)?;
-        if keeps.rows > 0 {
-            from.part(numbers, rows.clone(), &mut population.kept.points)?;
-        }
-        if keeps.rows > 1 {
-            from.part(numbers, rows, &mut population.kept.more)?;
-        }
-        if keeps.remembered {
-            from.part(particles, here, &mut population.kept.values)?;
+        let apart = from.is_apart();
+        let mut read = || {
+            from.part(numbers, rows.clone(), population.ensemble.positions_mut())?;
+            from.part(population.part.asked(), places, &mut population.energies)?;
+            if keeps.rows > 0 {
+                from.part(numbers, rows.clone(), &mut population.kept.points)?;
+            }
+            if keeps.rows > 1 {
+                from.part(numbers, rows, &mut population.kept.more)?;
+            }
+            if keeps.remembered {
+                from.part(particles, here, &mut population.kept.values)?;
+            }
+            Ok::<_, StateError>(())
+        };
+        let outcome = read();
+        match &population.team {
+            // Each rank has read something else, from files of which one may be missing.
+            Some(team) if apart => {
+                let said = team.agree(outcome.map_err(|error| EvalError::new(error.to_string())));
+                said.map_err(|error| StateError::Elsewhere(error.message))?;
+            }
+            _ => outcome?,
         }
         let mut variance = [0.0];
         from.numbers(&mut variance)?;

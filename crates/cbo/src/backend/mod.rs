@@ -140,7 +140,7 @@ pub trait Backend<T>: Send + std::fmt::Debug {
     where
         T: Scalar,
     {
-        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows() })?])
+        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows(), pieces: Vec::new() })?])
     }
 
     /// What came of an evaluation that each of several ranks makes: it fails on all of them if it fails on one.
@@ -184,6 +184,12 @@ pub trait Backend<T>: Send + std::fmt::Debug {
 
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);
+
+    /// Writes down the same without the columns of the particles, where ranks can keep those themselves; says where they are missing, and
+    /// how many bytes they have.
+    fn save_apart(&self, _to: &mut Writer) -> Option<(usize, u64)> {
+        None
+    }
 
     /// Restores a run of the same plan, in a step of which this many rounds of energies were told.
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError>;

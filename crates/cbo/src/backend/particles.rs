@@ -6,7 +6,7 @@ use crate::config::{ConfigError, Plan};
 use crate::device::Device;
 use crate::method::Method;
 use crate::objective::{Grouping, Objective};
-use crate::ranks::Communicator;
+use crate::ranks::{Columns, Communicator};
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use std::sync::Arc;
@@ -23,12 +23,19 @@ use std::sync::Arc;
 pub struct Particles {
     communicator: Arc<dyn Communicator>,
     whole: bool,
+    columns: Option<Arc<dyn Columns>>,
 }
 
 impl Particles {
     /// The ranks of this communicator.
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
-        Self { communicator, whole: false }
+        Self { communicator, whole: false, columns: None }
+    }
+
+    /// Reads the particles of a run that is resumed from there, each rank its own; for a state that [lacks](crate::StepReport::state_apart)
+    /// them.
+    pub fn with_columns(self, columns: Arc<dyn Columns>) -> Self {
+        Self { columns: Some(columns), ..self }
     }
 
     /// Lets the first rank have all particles at the end.
@@ -58,6 +65,10 @@ fn refused(method: Method, why: &str) -> ConfigError {
 }
 
 impl<T: Scalar> Device<T> for Particles {
+    fn columns(&self) -> Option<&dyn Columns> {
+        self.columns.as_deref()
+    }
+
     fn without_auto(&self) -> ConfigError {
         refused(Method::Auto(Auto::default()), NOT_AUTO)
     }

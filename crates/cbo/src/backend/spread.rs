@@ -169,7 +169,8 @@ impl<T: Scalar> Spread<T> {
     /// The particles of this rank.
     fn here(&self) -> Here<'_, T> {
         let population = self.cpu.population();
-        Here { first: population.part.particles.start, rows: population.ensemble.rows() }
+        let (rows, pieces) = (population.ensemble.rows(), population.pieces().0);
+        Here { first: population.part.particles.start, rows, pieces }
     }
 
     /// The answers of all ranks, at the first of them; all take part, and one that cannot answer fails on all.
@@ -378,6 +379,13 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     fn save(&self, to: &mut Writer) {
         self.team.ask(Request::State);
         self.collect(to);
+    }
+
+    fn save_apart(&self, to: &mut Writer) -> Option<(usize, u64)> {
+        to.count(self.cpu.population().part.all);
+        let place = to.len();
+        self.cpu.save_rest(to);
+        Some((place, self.cpu.population().pieces().1))
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {

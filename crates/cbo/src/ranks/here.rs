@@ -9,6 +9,9 @@ pub struct Here<'a, T> {
     pub first: usize,
     /// Their positions.
     pub rows: Rows<'a, T>,
+    /// What belongs to them of the columns that a state [without columns](crate::StepReport::state_apart) lacks: places in bytes, and the
+    /// numbers from there on. Nothing where there is no such state.
+    pub pieces: Vec<(u64, &'a [T])>,
 }
 
 /// Answers such a question for the particles that are here.

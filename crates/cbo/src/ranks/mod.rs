@@ -34,6 +34,7 @@ mod tree;
 
 pub use crate::backend::{Particles, rehearse};
 pub use crate::device::{resume_on, solve_on};
+pub use crate::state::apart::{Columns, is_apart, join_state};
 pub use check::{Disagreement, agree_on};
 pub use here::{Answering, Here};
 pub use team::blocks_of;

@@ -64,7 +64,7 @@ pub trait Process<T>: Debug + Send {
     where
         T: Scalar,
     {
-        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows() })?])
+        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows(), pieces: Vec::new() })?])
     }
     /// The energies of the particles evaluated, as the objective gave them.
     fn energies(&self) -> &[T];
@@ -92,6 +92,10 @@ pub trait Process<T>: Debug + Send {
     }
     /// Everything that the coming steps depend on.
     fn save(&self, told: bool, seconds: f64) -> Vec<u8>;
+    /// The same without the columns of the particles, where ranks can keep those themselves.
+    fn save_apart(&self, _told: bool, _seconds: f64) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Makes the pending move, so that the caller can evaluate.
     fn settle(&mut self);
@@ -158,7 +162,10 @@ pub(crate) fn tell<T: Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<
         }
         reason
     };
-    run.confer(&mut decide, &mut |question, here| observer.borrow_mut().answer(question, here))
+    run.confer(&mut decide, &mut |question, here| {
+        let answer = observer.borrow_mut().answer(question, here);
+        answer.unwrap_or_else(|| Err(EvalError::new("no observer of this rank knows the question")))
+    })
 }
 
 /// Tells the observer that the run ends within a step, and why.
