@@ -8,7 +8,7 @@ pub(crate) use part::Part;
 use crate::batch::Batches;
 use crate::buffer::Buffer;
 use crate::ensemble::{Ensemble, survivors};
-use crate::objective::Rows;
+use crate::objective::{EvalError, Rows};
 use crate::ranks::Team;
 use crate::simd::Scalar;
 
@@ -219,8 +219,8 @@ impl<T: Scalar> Population<T> {
         }
     }
 
-    /// Keeps `count` particles of the run drawn at random, in their old order.
-    pub fn reduce(&mut self, count: usize, seed: u64, step: u64) {
+    /// Keeps `count` particles of the run drawn at random, in their old order. On several ranks it fails on all of them if one has no memory.
+    pub fn reduce(&mut self, count: usize, seed: u64, step: u64) -> Result<(), EvalError> {
         let kept = survivors(self.part.all, count, seed, step);
         let here = kept.partition_point(|i| *i < self.part.particles.start)
             ..kept.partition_point(|i| *i < self.part.particles.end);
@@ -231,7 +231,10 @@ impl<T: Scalar> Population<T> {
         }
         match self.team.clone() {
             Some(team) => self.spread_anew(&team, here, count),
-            None => self.take_part(Part::whole(count, self.part.batch)),
+            None => {
+                self.take_part(Part::whole(count, self.part.batch));
+                Ok(())
+            }
         }
     }
 
@@ -261,12 +264,19 @@ impl<T: Scalar> Population<T> {
         self.part = part;
     }
 
-    /// Makes room for a run of `all` particles, which are no more than there were.
-    pub fn fit(&mut self, all: usize, rows: usize) {
+    /// Makes room for a run of `all` particles, which are no more than there were. On several ranks it fails on all of them if one has none.
+    pub fn fit(&mut self, all: usize, rows: usize) -> Result<(), EvalError> {
         let part = Part::of(self.team.as_ref(), all, self.part.batch, rows);
-        if part.particles.len() > self.ensemble.len() {
-            self.make_room(part.particles.len());
+        let count = part.particles.len();
+        let room = (count > self.ensemble.len()).then(|| self.room_for(count)).transpose();
+        let room = match &self.team {
+            Some(team) => team.agree(room)?,
+            None => room?,
+        };
+        if let Some(room) = room {
+            (self.ensemble, self.kept) = room;
         }
         self.take_part(part);
+        Ok(())
     }
 }

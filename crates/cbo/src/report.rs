@@ -77,6 +77,12 @@ impl<'a, T: Scalar> StepReport<'a, T> {
         self.run.ensemble()
     }
 
+    /// The positions of the first so many particles, one after the other: the numbers of fewer, if there are fewer. Of particles on several
+    /// ranks no others are sent.
+    pub fn first_rows(&self, count: usize) -> Vec<T> {
+        self.run.first_rows(count)
+    }
+
     /// How many particles there are; none is copied for it.
     pub fn particles(&self) -> usize {
         self.run.particles()
@@ -433,8 +439,8 @@ pub enum SolveError {
         /// What the system said.
         message: String,
     },
-    /// Another rank could not begin.
-    #[error("another rank could not begin: {message}")]
+    /// Another rank could not begin, or go on.
+    #[error("a rank cannot take part: {message}")]
     Ranks {
         /// What it said.
         message: String,

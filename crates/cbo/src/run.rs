@@ -188,7 +188,7 @@ impl<T: Scalar> Run<T> {
         }
         let (step, pending) = (self.ledger.step, self.pending.take());
         let outcome = self.backend.advance_and_evaluate(pending.as_deref(), step, self.weighing(), objective);
-        self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+        self.agreed.alpha = outcome.map_err(|error| error.at_step(step))?;
         self.made = pending.or(self.made.take());
         self.ledger.evaluations += self.evaluations_of(step) - self.differences();
         self.differentiate(objective).map(|()| None)
@@ -374,6 +374,10 @@ impl<T: Scalar> Process<T> for Run<T> {
 
     fn spread(&self) -> f64 {
         self.backend.spread()
+    }
+
+    fn first_rows(&self, count: usize) -> Vec<T> {
+        self.backend.first_rows(count)
     }
 
     fn particles(&self) -> usize {

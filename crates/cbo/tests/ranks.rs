@@ -59,6 +59,10 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         if step.step().is_multiple_of(3) {
             numbers.push(step.spread().to_bits());
         }
+        if step.step() % 4 == 3 {
+            numbers.extend(step.first_rows(130).iter().map(|x| x.to_f64().to_bits()));
+            numbers.push(step.particles() as u64);
+        }
         if step.step() % 5 == 4 {
             numbers.extend(step.energies().iter().map(|e| e.to_f64().to_bits()));
             numbers.extend(step.ensemble().rows().as_slice().iter().map(|e| e.to_f64().to_bits()));

@@ -156,6 +156,14 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         first_failure((0..rounds).map(|round| self.energies(round)))
     }
 
+    /// The positions of the first so many particles.
+    fn first_rows(&self, count: usize) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        self.ensemble().first_rows(count)
+    }
+
     /// The positions of all particles.
     fn ensemble(&self) -> &Ensemble<T>;
 

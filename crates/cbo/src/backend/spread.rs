@@ -173,6 +173,13 @@ impl<T: Scalar> Spread<T> {
         Here { first: population.part.particles.start, rows, pieces }
     }
 
+    /// Those of this rank that are among the first of the run.
+    fn first_here(&self, count: usize) -> &[T] {
+        let population = self.cpu.population();
+        let here = &population.part.particles;
+        &population.ensemble.rows().as_slice()[..(count.clamp(here.start, here.end) - here.start) * self.dim]
+    }
+
     /// The answers of all ranks, at the first of them; all take part, and one that cannot answer fails on all.
     fn answers(&self, mine: Result<Vec<u8>, EvalError>) -> Result<Vec<Vec<u8>>, EvalError> {
         self.team.agree(mine).map(|mine| self.team.gather(mine))
@@ -196,6 +203,9 @@ impl<T: Scalar> Spread<T> {
                     self.gathered(self.cpu.energies(round));
                 }
                 Request::State => self.collect(&mut Writer::plain()),
+                Request::First(count) => {
+                    self.gathered(self.first_here(count));
+                }
                 Request::Question => {
                     let question = self.team.broadcast_all(Vec::new());
                     // An error is told by the first rank.
@@ -215,7 +225,8 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError> {
         let outcome = self.cpu.advance_and_evaluate(pending, step, weighing, objective);
-        self.merge(outcome)
+        // All ranks know of such an error.
+        if outcome.as_ref().is_err_and(|error| error.is_of_the_run()) { outcome } else { self.merge(outcome) }
     }
 
     fn asks_rows(&self) -> bool {
@@ -334,6 +345,11 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         let mut energy = [0.0];
         let row = from.count().ok()?;
         from.numbers(&mut energy).ok().map(|()| (row, energy[0]))
+    }
+
+    fn first_rows(&self, count: usize) -> Vec<T> {
+        self.team.ask(Request::First(count));
+        self.gathered(self.first_here(count))
     }
 
     /// At the first rank all positions, elsewhere those that are here.

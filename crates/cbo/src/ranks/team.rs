@@ -34,6 +34,8 @@ pub(crate) enum Request {
     State,
     /// An answer of the observer; the question follows.
     Question,
+    /// The positions of so many particles, the first of the run.
+    First(usize),
 }
 
 const REASONS: [StopReason; 9] = [
@@ -60,6 +62,7 @@ impl Request {
             Self::Energies(round) => [4, round as u64],
             Self::State => [5, 0],
             Self::Question => [6, 0],
+            Self::First(count) => [7, count as u64],
         }
     }
 
@@ -71,6 +74,7 @@ impl Request {
             4 => Self::Energies(detail as usize),
             5 => Self::State,
             6 => Self::Question,
+            7 => Self::First(detail as usize),
             _ => Self::Done(detail.checked_sub(1).and_then(|i| REASONS.get(i as usize)).copied()),
         }
     }
@@ -342,7 +346,7 @@ mod tests {
     #[test]
     fn requests_arrive_as_they_were() {
         let mut all = vec![Request::Narrow(-0.5), Request::Moments, Request::Positions, Request::Energies(1)];
-        all.extend([Request::State, Request::Question]);
+        all.extend([Request::State, Request::Question, Request::First(9)]);
         all.extend([None].into_iter().chain(REASONS.map(Some)).map(Request::Done));
         for request in all {
             assert_eq!(Request::from_words(request.to_words()), request);

@@ -44,6 +44,13 @@ pub trait Process<T>: Debug + Send {
     {
         self.ensemble().spread()
     }
+    /// Those of the first so many particles.
+    fn first_rows(&self, count: usize) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        self.ensemble().first_rows(count)
+    }
     /// How many these are.
     fn particles(&self) -> usize
     where
