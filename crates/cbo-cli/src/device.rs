@@ -7,7 +7,7 @@ use crate::ranks;
 use cbo::ranks::{Particles, resume_on, solve_on};
 use cbo::{Objective, Observer, Plan, Rows, RunReport, Scalar, SolveError, StateError};
 use cbo_cuda::Cuda;
-use cbo_lab::training::{Processor, Ranks, Sample, Trainer, Training};
+use cbo_lab::training::{Processor, Sample, Trainer, Training};
 use cbo_problems::mnist::Labelled;
 use cbo_problems::nn::CrossEntropy;
 use cbo_problems::nn::fast::Evaluator;
@@ -144,15 +144,7 @@ impl Ready {
 impl DeviceSpec {
     /// Who computes a training, or why it cannot be there, before anything is written.
     pub fn trainer(self, training: &Training<'_>) -> Result<Box<dyn Trainer>, CliError> {
-        let Self::Cuda(number) = self else {
-            return Ok(match ranks::several() {
-                Some(ranks) => {
-                    let threads = ranks::with_own_threads(training.plan()).config().threads;
-                    Box::new(Ranks { communicator: ranks.clone(), threads })
-                }
-                None => Box::new(Processor),
-            });
-        };
+        let Self::Cuda(number) = self else { return Ok(Box::new(Processor)) };
         if ranks::several().is_some() {
             return Err(CliError::setting("device", self, NOT_ON_RANKS));
         }

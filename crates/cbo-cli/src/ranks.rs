@@ -1,16 +1,20 @@
 //! One run on several ranks: `mpirun -n 4 cbo minimize ...`. The first rank does what a program alone does, the others follow.
 
 mod assignment;
+mod cores;
 mod follow;
+mod keeping;
 mod spread;
 
 pub use assignment::{Assignment, Kind};
 pub use follow::follow;
+pub use keeping::{Keeping, lead};
 pub use spread::Spread;
 
 use crate::Command;
 use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
+use cbo::device::block_rows;
 use cbo::ranks::farm::Schedule;
 use cbo::ranks::{Communicator, Disagreement, Particles, agree_on, tell_all};
 use cbo::{CboConfig, Plan};
@@ -36,24 +40,23 @@ impl Session {
     pub fn end(self) {}
 }
 
-/// How many ranks a launcher says that there are, and how many of them are on this machine: Open MPI, MPICH and its relatives, Slurm.
-fn launched() -> Option<(usize, usize)> {
+/// How many ranks a launcher says that there are: Open MPI, MPICH and its relatives, Slurm.
+fn launched() -> Option<usize> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
     let of_slurm = || number("PMIX_RANK").and_then(|_| number("SLURM_STEP_NUM_TASKS"));
-    let all = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE")).or_else(of_slurm)?;
-    let here = number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS"));
-    Some((all, here.unwrap_or(all)))
+    number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE")).or_else(of_slurm)
 }
 
-/// A plan whose threads, if one per core is asked for, share the cores with the other ranks of this machine.
+/// So many threads; if one per core is asked for, and there are other ranks, those cores that this one has for itself.
+pub fn own_threads(threads: usize) -> usize {
+    cores::own().filter(|_| threads == 0).map_or(threads, |own| own.threads)
+}
+
+/// A plan with [such threads](own_threads).
 pub fn with_own_threads(plan: &Plan) -> Plan {
     let config = plan.config();
-    let Some((_, here)) = launched().filter(|_| several().is_some() && config.threads == 0) else {
-        return plan.clone();
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let shared = CboConfig { threads: (cores / here.max(1)).max(1), ..config.clone() };
-    shared.check(plan.dim()).unwrap_or_else(|_| plan.clone())
+    let own = CboConfig { threads: own_threads(config.threads), ..config.clone() };
+    own.check(plan.dim()).unwrap_or_else(|_| plan.clone())
 }
 
 /// Joins the other ranks, if this program was started as one of several.
@@ -73,7 +76,7 @@ pub fn join() -> Result<Session, CliError> {
     }
     #[cfg(not(feature = "mpi"))]
     match launched() {
-        Some((all, _)) if all > 1 => Err(CliError::Usage(format!(
+        Some(all) if all > 1 => Err(CliError::Usage(format!(
             "{all} ranks were started, and this cbo is built without MPI, so that each would do everything alone; build it \
              with `make mpi`, which makes target/mpi/release/cbo"
         ))),
@@ -97,8 +100,8 @@ pub fn is_first() -> bool {
 
 /// Which part of the particles of a run is on this machine.
 pub fn part_here() -> f64 {
-    match launched() {
-        Some((all, here)) if several().is_some() => here as f64 / all as f64,
+    match (several(), cores::own()) {
+        (Some(ranks), Some(own)) => own.neighbours as f64 / ranks.size() as f64,
         _ => 1.0,
     }
 }
@@ -118,7 +121,9 @@ pub fn agree(arguments: &[OsString], fault: Option<&CliError>) -> Result<(), Cli
     agree_on(ranks, mine).map_err(|disagreement| {
         WAITING.store(false, Ordering::Relaxed);
         refused(disagreement)
-    })
+    })?;
+    cores::settle(&**ranks);
+    Ok(())
 }
 
 fn refused(disagreement: Disagreement) -> CliError {
@@ -132,7 +137,7 @@ pub fn check(command: &Command) -> Result<(), CliError> {
         Command::Minimize(_) | Command::Resume(_) | Command::Scaling(_) => Ok(()),
         Command::Mnist(args) if args.trains() => Ok(()),
         _ => {
-            let can = "`cbo minimize`, `cbo resume` of its runs, `cbo mnist train` and `cbo scaling`";
+            let can = "`cbo minimize`, `cbo resume`, `cbo mnist train` and `cbo scaling`";
             Err(CliError::Usage(format!("only {can} work on several ranks; start this command without mpirun")))
         }
     }
@@ -146,29 +151,38 @@ pub fn kind_of(task: &Task, schedule: Option<Schedule>) -> Result<Kind, CliError
     if schedule == Some(Schedule::Dynamic) {
         return Ok(Kind::Points);
     }
-    Particles::check(&task.plan, task.is_constrained()).map(|()| Kind::Particles).map_err(|e| {
+    particles_of(&task.plan, task.is_constrained())
+}
+
+fn particles_of(plan: &Plan, constrained: bool) -> Result<Kind, CliError> {
+    Particles::check(plan, constrained).map(|()| Kind::Particles).map_err(|e| {
         let remedy = format!("{}; --schedule dynamic spreads its evaluations instead", e.remedy);
         CliError::setting(e.field, &e.value, remedy)
     })
 }
 
-/// Tells the other ranks what to do, and waits until they are ready.
-pub fn lead(assignment: &Assignment) -> Result<(), CliError> {
+/// Blocks of a step that there must be for each rank, so that nobody waits long for one that has a block more.
+const BLOCKS: usize = 4;
+
+/// The same for a training. Few particles are evaluated sooner one by one, by whoever is free.
+pub fn kind_of_training(plan: &Plan, schedule: Option<Schedule>) -> Result<Kind, CliError> {
+    let config = plan.config();
+    let blocks = config.batch.unwrap_or(config.particles).div_ceil(block_rows(plan.dim()));
+    let enough = blocks >= BLOCKS * several().map_or(1, |ranks| ranks.size());
+    match schedule {
+        Some(Schedule::Dynamic) => Ok(Kind::Points),
+        Some(Schedule::Static) => particles_of(plan, false),
+        None if enough => Ok(particles_of(plan, false).unwrap_or(Kind::Points)),
+        None => Ok(Kind::Points),
+    }
+}
+
+/// Tells the other ranks what to do, and waits until they are ready. `facts` must be the same on all of them.
+fn tell(assignment: &Assignment, facts: Vec<(String, String)>) -> Result<(), CliError> {
     let Some(ranks) = several() else { return Ok(()) };
     WAITING.store(false, Ordering::Relaxed);
     tell_all(&**ranks, assignment.to_bytes());
-    agree_on(ranks, Ok(Vec::new())).map_err(refused)
-}
-
-/// What the other ranks are told that are to help with the training of their command line.
-const TRAIN: &[u8] = b"train";
-
-/// Tells the other ranks to help with a training, and waits until they are ready.
-pub fn lead_training() -> Result<(), CliError> {
-    let Some(ranks) = several() else { return Ok(()) };
-    WAITING.store(false, Ordering::Relaxed);
-    tell_all(&**ranks, TRAIN.to_vec());
-    agree_on(ranks, Ok(Vec::new())).map_err(refused)
+    agree_on(ranks, Ok(facts)).map_err(refused)
 }
 
 /// What the other ranks are told that are to measure; the seconds follow.

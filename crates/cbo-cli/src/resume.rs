@@ -7,6 +7,7 @@ use crate::{minimize, mnist, ranks};
 use cbo::ranks::farm::Schedule;
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::folder::{Folder, FolderError};
+use cbo_runs::parts::joined;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -101,14 +102,13 @@ pub fn run(args: &ResumeArgs) -> Result<(), CliError> {
         Err(FolderError::NoCheckpoint { why, .. }) if why.is_empty() || args.force => None,
         Err(error) => return Err(refused(error)),
     };
-    if ranks::several().is_some()
-        && (mnist::train::is_training(&folder) || from.as_ref().is_some_and(|from| from.summary.kind == "mnist"))
-    {
-        return Err(CliError::Usage(format!(
-            "{} is a training, which runs on one rank; resume it without mpirun",
-            args.folder.display()
-        )));
-    }
+    // Several ranks read their own parts of it.
+    let from = match from {
+        Some(from) if ranks::several().is_none() => {
+            Some(joined(from, folder.path()).map_err(|e| minimize::state_refused(&e))?)
+        }
+        from => from,
+    };
     match from {
         Some(from) if from.summary.kind == "mnist" && from.state.is_empty() => {
             mnist::train::begin_again(args, folder, Some(from))

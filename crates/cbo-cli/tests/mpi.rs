@@ -152,24 +152,81 @@ fn what_cannot_be_spread_is_refused_by_name_and_said_once() {
     }
 }
 
+/// The numbers that a training printed, but for times.
+fn trained(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    let mut found: Value = serde_json::from_str(&stdout(output)).expect("JSON");
+    let strip = |part: &mut Value| {
+        let fields = part.as_object_mut().expect("an object");
+        fields.retain(|key, _| !key.contains("second") && key != "threads");
+    };
+    strip(&mut found);
+    found["curve"].as_array_mut().expect("a curve").iter_mut().for_each(strip);
+    found
+}
+
+/// A network of which a block of particles is moved and evaluated quickly.
+const TRAINING: [&str; 12] = [
+    "mnist",
+    "train",
+    "--network",
+    "pool 4, dense 10, bn",
+    "--data",
+    "built-in",
+    "--batch-data",
+    "100",
+    "--quiet",
+    "--json",
+    "--seed",
+    "2",
+];
+
 #[test]
 fn a_training_is_the_same_on_any_number_of_ranks() {
     let Some(program) = program() else { return };
-    let line = "mnist train --network shallow --particles 40 --iterations 5 --data built-in --quiet --json --seed 2";
-    let alone = cbo(&words(line));
-    let together = run(&program, 3, &words(line));
-    let numbers = |output: &Output| {
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
-        let mut found: Value = serde_json::from_str(&stdout(output)).expect("JSON");
-        let strip = |part: &mut Value| {
-            let fields = part.as_object_mut().expect("an object");
-            fields.retain(|key, _| !key.contains("second") && key != "threads");
+    for more in [
+        "--particles 300 --iterations 7",
+        "--particles 300 --iterations 12 --batch-particles off --reduction 0.9,0.3",
+        "--method hopping --particles 600 --iterations 8",
+    ] {
+        let line = |schedule| TRAINING.into_iter().chain(words(more)).chain(words(schedule)).collect::<Vec<_>>();
+        let alone = trained(&cbo(&line("")));
+        for (ranks, schedule) in
+            [(2, ""), (3, "--schedule static"), (4, "--schedule static"), (3, "--schedule dynamic")]
+        {
+            assert_eq!(trained(&run(&program, ranks, &line(schedule))), alone, "{ranks} ranks: {more} {schedule}");
+        }
+    }
+}
+
+#[test]
+fn a_training_resumes_on_any_number_of_ranks_or_on_none() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    for (number, (schedule, parts)) in
+        [("static", "0"), ("static", "100000000"), ("dynamic", "0")].into_iter().enumerate()
+    {
+        let more = "--particles 300 --batch-particles 150 --checkpoint-every 0";
+        let folder = place.path().join(number.to_string()).display().to_string();
+        let line = |steps: &'static str, out: &'static str| {
+            let more = words(more).into_iter().chain(["--iterations", steps]).chain(words(out));
+            TRAINING.into_iter().chain(more).collect::<Vec<_>>()
         };
-        strip(&mut found);
-        found["curve"].as_array_mut().expect("a curve").iter_mut().for_each(strip);
-        found
-    };
-    assert_eq!(numbers(&together), numbers(&alone));
+        let whole = trained(&cbo(&line("20", "")));
+        let on = |ranks: usize, arguments: &[&str]| {
+            let mut command = mpirun(&program, ranks, arguments);
+            trained(&command.env("CBO_CHECKPOINT_PARTS", parts).output().expect("mpirun starts"))
+        };
+        let mut begin = line("7", "");
+        begin.extend(["--schedule", schedule, "--out", &folder]);
+        on(3, &begin);
+        let written = parts_in(&folder).len();
+        assert_eq!(written, if (schedule, parts) == ("static", "0") { 6 } else { 0 });
+        on(2, &["resume", &folder, "--steps", "13", "--schedule", schedule, "--quiet", "--json"]);
+        // At its end already: the last particles are judged once more.
+        on(2, &["resume", &folder, "--schedule", schedule, "--quiet", "--json"]);
+        assert_eq!(trained(&cbo(&["resume", &folder, "--steps", "20", "--quiet", "--json"])), whole, "{schedule}");
+    }
 }
 
 #[test]
@@ -211,6 +268,140 @@ fn a_run_resumes_on_three_ranks_then_on_one_then_on_four() {
     let whole = place.path().join("whole").display().to_string();
     result(&cbo(&words(&format!("{settings} --steps 30 --out {whole}"))));
     assert_eq!(history, fs::read_to_string(Path::new(&whole).join("history.csv")).expect("a history"));
+}
+
+/// The files with particles of single ranks in a folder.
+fn parts_in(folder: &str) -> Vec<String> {
+    let names = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".part")).collect()
+}
+
+#[test]
+fn ranks_write_their_own_particles_and_any_number_of_them_reads_them() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    for (number, more) in
+        ["", "--precision f32 --batch 500", "--method memory", "--method hopping:weights=ranks"].into_iter().enumerate()
+    {
+        let settings = format!(
+            "minimize rastrigin --dim 16 --particles 3000 --seed 4 --json --quiet --checkpoint-every 0 --sigma 0.5 {more}"
+        );
+        let expected = result(&cbo(&words(&format!("{settings} --steps 30"))));
+        let folder = place.path().join(number.to_string()).display().to_string();
+        let on = |ranks: usize, line: &str| {
+            let mut command = mpirun(&program, ranks, &words(line));
+            result(&command.env("CBO_CHECKPOINT_PARTS", "0").output().expect("mpirun starts"))
+        };
+        on(3, &format!("{settings} --steps 10 --out {folder}"));
+        assert_eq!(parts_in(&folder).len(), 6, "two checkpoints of three ranks");
+        on(2, &format!("resume {folder} --steps 15 --json"));
+        assert_eq!(parts_in(&folder).len(), 4);
+        // At its end, with other evaluations spread, and from a part that is damaged: from the checkpoint before.
+        on(4, &format!("resume {folder} --json"));
+        on(2, &format!("resume {folder} --steps 20 --json --schedule dynamic"));
+        assert!(parts_in(&folder).is_empty(), "one rank holds the particles again");
+        on(3, &format!("resume {folder} --steps 25 --json"));
+        let newest = newest_part(&folder);
+        fs::write(Path::new(&folder).join(&newest), "damaged").expect("written");
+        let resumed = cbo(&["resume", &folder, "--steps", "30", "--json"]);
+        assert!(stderr(&resumed).contains(&newest), "{}", stderr(&resumed));
+        let found: Value = serde_json::from_str(&stdout(&resumed)).expect("JSON");
+        assert_eq!((&found["value"], &found["x"]), (&expected["value"], &expected["x"]), "{more}");
+        assert_eq!(found["evaluations"], expected["evaluations"], "{more}");
+    }
+}
+
+/// A part that was written last.
+fn newest_part(folder: &str) -> String {
+    let checkpoint = fs::read(Path::new(folder).join("checkpoint.cbo")).expect("a checkpoint");
+    let text = String::from_utf8_lossy(&checkpoint).into_owned();
+    parts_in(folder).into_iter().find(|name| text.contains(name.as_str())).expect("a part")
+}
+
+#[test]
+fn a_rank_that_is_killed_while_it_writes_leaves_a_checkpoint_that_is_whole() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    let settings = "minimize rastrigin --dim 16 --particles 40000 --seed 4 --json --quiet --method cbo --steps 600";
+    let expected = result(&cbo(&words(settings)));
+    for (rank, pause) in [(1, 0), (0, 30), (2, 70)] {
+        let folder = place.path().join(rank.to_string()).display().to_string();
+        let line = format!("{settings} --checkpoint-every 0 --out {folder}");
+        let mut command = mpirun(&program, 3, &words(&line));
+        command.env("CBO_CHECKPOINT_PARTS", "0").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("mpirun starts");
+        let older = Path::new(&folder).join("checkpoint.previous.cbo");
+        wait_until("no two checkpoints", 60, || older.exists() && !parts_in(&folder).is_empty());
+        std::thread::sleep(Duration::from_millis(pause));
+        signal("KILL", ranks_of(&folder)[rank].1);
+        child.wait().expect("mpirun ends");
+        wait_until("a rank is left behind", 10, || ranks_of(&folder).is_empty());
+        // Three checkpoints at most: those that are listed, and one that did not come about.
+        assert!(parts_in(&folder).len() <= 9, "{:?}", parts_in(&folder));
+        let resumed = run(&program, 2, &["resume", &folder, "--checkpoint-every", "30", "--json"]);
+        assert!(!stderr(&resumed).contains("cannot be used"), "{}", stderr(&resumed));
+        assert_eq!(result(&resumed), expected, "rank {rank}");
+    }
+}
+
+/// Two ranks, of which the second is started by a shell that first does something else.
+fn second_after(program: &Path, before: &str, arguments: &[&str]) -> Command {
+    let mut command = mpirun(program, 1, arguments);
+    let script = format!("{before}; exec \"$0\" \"$@\"");
+    command.args([":", "-n", "1"]).args(["sh", "-c", &script]).arg(program).args(arguments);
+    command.env("CBO_CHECKPOINT_PARTS", "0");
+    command
+}
+
+#[test]
+fn a_rank_that_cannot_write_is_named_and_the_run_goes_on() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run").display().to_string();
+    let settings = "minimize rastrigin --dim 16 --particles 300000 --seed 4 --json --method cbo --steps 3";
+    let expected = result(&cbo(&words(settings)));
+    let line = format!("{settings} --checkpoint-every 0 --out {folder}");
+    // Files of 8 MiB at most: enough for the memory that MPI shares, and not for half of the particles.
+    let limited = "trap '' XFSZ; ulimit -f 16384";
+    let seen = second_after(&program, limited, &words(&line)).output().expect("mpirun starts");
+    let said = stderr(&seen);
+    assert!(said.contains("no checkpoint at step 0: cannot write") && said.contains(".1.part on rank 1"), "{said}");
+    assert_eq!(said.matches("warning: no checkpoint").count(), 1, "{said}");
+    let found: Value = serde_json::from_str(&stdout(&seen)).expect("the result is told");
+    assert_eq!((&found["value"], seen.status.code()), (&expected["value"], Some(1)), "{said}");
+    assert!(parts_in(&folder).is_empty(), "{:?}", parts_in(&folder));
+    assert_eq!(result(&run(&program, 2, &["resume", &folder, "--json"])), expected);
+}
+
+#[test]
+fn a_folder_that_not_all_ranks_see_is_written_by_the_first() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    let hidden = format!("mount -t tmpfs tmpfs {} || exit 77", path(place.path()));
+    let probe = Command::new("unshare").args(["--mount", "sh", "-c", &hidden]).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this system mounts no file system for a test (unshare --mount)");
+        return;
+    }
+    let folder = place.path().join("run").display().to_string();
+    let settings = "minimize rastrigin --dim 16 --particles 3000 --seed 4 --json --quiet --method cbo";
+    let expected = result(&cbo(&words(&format!("{settings} --steps 20"))));
+    let line = format!("{settings} --steps 10 --checkpoint-every 0 --out {folder}");
+    let apart = format!("exec unshare --mount sh -c '{hidden}; exec \"$0\" \"$@\"' \"$0\" \"$@\"");
+    let seen = second_after(&program, &apart, &words(&line)).output().expect("mpirun starts");
+    assert_eq!(result(&seen)["steps"], 10);
+    let log = fs::read_to_string(Path::new(&folder).join("log.txt")).expect("a log");
+    assert!(log.contains("not all see the folder: rank 1: it cannot see"), "{log}");
+    assert!(parts_in(&folder).is_empty());
+    // Parts that were written where all saw them are read by the first for all.
+    let shared = mpirun(&program, 2, &words(&format!("resume {folder} --steps 15 --json")))
+        .env("CBO_CHECKPOINT_PARTS", "0")
+        .output();
+    assert_eq!(result(&shared.expect("mpirun starts"))["steps"], 15);
+    assert_eq!(parts_in(&folder).len(), 4);
+    let line = format!("resume {folder} --steps 20 --json");
+    let seen = second_after(&program, &apart, &words(&line)).output().expect("mpirun starts");
+    assert_eq!(result(&seen), expected);
 }
 
 /// The processes that were started with this word among their arguments, by their rank.

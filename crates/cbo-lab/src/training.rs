@@ -24,16 +24,17 @@ mod settings;
 mod tests;
 mod trainer;
 
-use cbo::{CboConfig, Plan, SolveError, StateError, StepReport};
+use cbo::ranks::{Communicator, Particles, farm, resume_on, solve_on};
+use cbo::{CboConfig, Observer, Plan, RunReport, SolveError, StateError, StepReport};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::Workspace;
 use cbo_problems::nn::reference::Mode;
 use cbo_problems::nn::{BatchSizeError, CrossEntropy, ForwardError, Model, Order};
 use findings::{Findings, Rhythm};
-use judge::{Bench, Judge};
+use judge::{Bench, Judge, Witness};
 pub use settings::{Preset, Settings};
 use std::ops::ControlFlow;
-pub use trainer::{Processor, Ranks, Sample, Trainer};
+pub use trainer::{Helped, Processor, Sample, Trainer};
 
 /// Training images on which particles are compared, unless there are fewer.
 pub const SAMPLE: usize = 10_000;
@@ -88,7 +89,12 @@ impl Progress<'_> {
 
     /// The run at this step, from which [`Training::resume`] continues bit for bit.
     pub fn save(&self) -> Saved {
-        Saved { state: self.at.state(), findings: self.findings.to_bytes(self.seconds, self.rhythm) }
+        Saved { state: self.at.state(), findings: self.findings() }
+    }
+
+    /// What was found by now, the part of it that the engine does not know.
+    pub fn findings(&self) -> Vec<u8> {
+        self.findings.to_bytes(self.seconds, self.rhythm)
     }
 }
 
@@ -173,9 +179,9 @@ pub enum TrainingError {
     /// No threads.
     #[error("threads cannot be started: {0}")]
     Threads(String),
-    /// A device that failed while particles were judged.
+    /// Particles that could not be judged, on a device or on another rank.
     #[error("{0}")]
-    Device(String),
+    Judging(String),
 }
 
 /// Trains a network; `watch` is told of every step and may end the run, which then reports the particles as they are.
@@ -231,7 +237,6 @@ impl<'a> Training<'a> {
         let steps = iterations.unwrap_or(epochs.saturating_mul(epoch_steps));
         let config = CboConfig { epoch_steps: Some(epoch_steps), steps: Some(steps), ..config.clone() };
         let plan = config.check(network.parameters()).map_err(SolveError::from)?;
-        check_memory(config.particles, network.parameters())?;
         let bench = Bench::new(settings, data)?;
         // Too few images for batch normalisation are a wrong setting; better found before the run than in it.
         let first = bench.evaluator.batch(&data.train, &objective.images(0));
@@ -286,6 +291,26 @@ impl<'a> Training<'a> {
         judge.finish(&run)
     }
 
+    /// Evaluates networks for the first of several ranks, which [holds](Helped) the particles.
+    pub fn help(&self, ranks: &dyn Communicator) {
+        farm::help(ranks, &self.objective, self.plan.config().threads);
+    }
+
+    /// Takes part in the training of several ranks that [share the particles](Particles), as one of all but the first; from this state, if
+    /// there is one. `other` answers what is asked of the particles that is not about their losses.
+    pub fn take_part(
+        self,
+        particles: &Particles,
+        from: Option<&[u8]>,
+        other: impl Observer<f32> + Send,
+    ) -> Result<RunReport<f32>, StateError> {
+        let mut observer = (Witness(self.bench), other);
+        match from {
+            Some(state) => resume_on(particles, &self.plan, &self.objective, &mut observer, state),
+            None => solve_on(particles, &self.plan, &self.objective, &mut observer).map_err(StateError::from),
+        }
+    }
+
     /// The checked settings of the dynamics.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -294,6 +319,20 @@ impl<'a> Training<'a> {
     /// What is minimised.
     pub fn objective(&self) -> &CrossEntropy<'a> {
         &self.objective
+    }
+
+    /// Whether the particles fit into memory, spread over so many ranks: to be asked before a run begins to write anything.
+    pub fn fits(&self, ranks: usize) -> Result<(), TrainingError> {
+        let (particles, parameters) = (self.plan.config().particles.div_ceil(ranks.max(1)), self.plan.dim());
+        Vec::<f32>::new().try_reserve_exact(particles.saturating_mul(parameters)).map_err(|_| {
+            let bytes = 4 * particles as u128 * parameters as u128;
+            TrainingError::Solve(SolveError::Memory { particles, bytes })
+        })
+    }
+
+    /// Whether what was found so far belongs to such a run: to be asked before other ranks begin to resume it.
+    pub fn continues(&self, from: &Saved) -> Result<(), TrainingError> {
+        Findings::from_bytes(&from.findings, self.rhythm).map(|_| ())
     }
 
     /// Steps of the run.
@@ -305,13 +344,4 @@ impl<'a> Training<'a> {
     pub fn epoch_steps(&self) -> u64 {
         self.rhythm.epoch_steps
     }
-}
-
-/// Finds out before a run whether its particles fit into memory.
-fn check_memory(particles: usize, parameters: usize) -> Result<(), TrainingError> {
-    let numbers = particles.saturating_mul(parameters);
-    Vec::<f32>::new().try_reserve_exact(numbers).map_err(|_| {
-        let bytes = 4 * particles as u128 * parameters as u128;
-        TrainingError::Solve(SolveError::Memory { particles, bytes })
-    })
 }

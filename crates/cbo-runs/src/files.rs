@@ -134,38 +134,53 @@ impl Handle {
     /// refused.
     pub fn write_whole(&self, name: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
         let name = name.as_ref();
-        self.write_beside(name, contents, true, |beside| self.rename(beside, name))
+        self.write_beside(name, |file| file.write_all(contents), true, |beside| self.rename(beside, name))
     }
 
     /// The same without waiting for the disk, for files that are only looked at: after a power cut they may be gone.
     pub fn write_loosely(&self, name: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
         let name = name.as_ref();
-        self.write_beside(name, contents, false, |beside| self.rename(beside, name))
+        self.write_beside(name, |file| file.write_all(contents), false, |beside| self.rename(beside, name))
+    }
+
+    /// Makes the file `name` hold what is written to it piece by piece, in the same way.
+    pub fn write_piecewise(
+        &self,
+        name: impl AsRef<Path>,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let name = name.as_ref();
+        self.write_beside(name, write, true, |beside| self.rename(beside, name))
     }
 
     /// Makes `name` hold `contents` and `previous` what `name` held before. Whenever this is cut off, one of the two is whole.
     pub fn write_keeping(&self, name: &str, previous: &str, contents: &[u8]) -> io::Result<()> {
-        self.write_beside(name.as_ref(), contents, true, |beside| {
-            match self.rename(name, previous) {
-                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-            self.rename(beside, name)
-        })
+        self.write_beside(
+            name.as_ref(),
+            |file| file.write_all(contents),
+            true,
+            |beside| {
+                match self.rename(name, previous) {
+                    Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                    _ => {}
+                }
+                self.rename(beside, name)
+            },
+        )
     }
 
     /// Writes a file beside `name`, and syncs it if that is asked for; `rename` then gives it its name.
     fn write_beside(
         &self,
         name: &Path,
-        contents: &[u8],
+        write: impl FnOnce(&mut File) -> io::Result<()>,
         synced: bool,
         rename: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
         self.refuse_link(name)?;
         let beside = PathBuf::from(temporary_name(name.as_os_str()));
         let written = self.make(&beside).and_then(|mut file| {
-            file.write_all(contents)?;
+            write(&mut file)?;
             if synced { file.sync_all() } else { Ok(()) }
         });
         let sync = || if synced { self.sync() } else { Ok(()) };

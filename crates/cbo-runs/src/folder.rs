@@ -7,6 +7,7 @@ pub use error::FolderError;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, For};
+use crate::parts::{self, Parts};
 use crate::timestamp::timestamp;
 use error::{fault, unreadable};
 use lock::Lock;
@@ -147,12 +148,39 @@ impl Folder {
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
         self.check()?;
         let bytes = checkpoint.to_bytes();
-        self.lock.handle.write_keeping(CHECKPOINT, PREVIOUS, &bytes).map_err(self.fault(CHECKPOINT))
+        let written = self.lock.handle.write_keeping(CHECKPOINT, PREVIOUS, &bytes);
+        self.sweep();
+        written.map_err(self.fault(CHECKPOINT))
+    }
+
+    /// Removes parts that no checkpoint lists: of earlier ones, and of one that did not come about. None is removed while there is a
+    /// checkpoint that cannot be read: a newer cbo may have written it.
+    pub fn sweep(&self) {
+        let Ok(names) = self.names() else { return };
+        let parts: Vec<_> = names.iter().filter_map(|name| name.to_str()).filter(|name| parts::is_part(name)).collect();
+        if parts.is_empty() {
+            return;
+        }
+        let mut listed: Vec<String> = Vec::new();
+        for name in [CHECKPOINT, PREVIOUS] {
+            let checkpoint = match self.lock.handle.read_own(name) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => return,
+                Ok(bytes) => Checkpoint::from_bytes(&bytes),
+            };
+            match checkpoint.map(|checkpoint| Parts::of(&checkpoint)) {
+                Ok(Ok(parts)) => listed.extend(parts.iter().flat_map(Parts::names).map(String::from)),
+                _ => return,
+            }
+        }
+        for name in parts.into_iter().filter(|name| !listed.iter().any(|listed| listed == name)) {
+            let _ = self.lock.handle.remove(name);
+        }
     }
 
     /// The newest checkpoint that can be read, and what is wrong with a newer one that cannot.
     pub fn load(&self) -> Result<(Checkpoint, Option<String>), FolderError> {
-        let (checkpoint, fault) = newest(&self.path, |name| self.lock.handle.read_own(name))?;
+        let (checkpoint, fault) = newest(&self.path, |name| self.lock.handle.read_own(name), true)?;
         if fault.is_some() {
             // Out of the way: otherwise the next checkpoint would make it the previous one, in place of the good one.
             self.lock.handle.rename(CHECKPOINT, DAMAGED).map_err(self.fault(CHECKPOINT))?;
@@ -187,6 +215,7 @@ impl Folder {
                 let _ = self.lock.handle.remove(&name);
             }
         }
+        self.sweep();
         Ok(())
     }
 
@@ -219,7 +248,7 @@ impl Folder {
 
 /// Whether a run uses a file or folder of this name in its folder.
 pub fn is_own(name: &str) -> bool {
-    OPENED.contains(&name) || [DAMAGED, DAMAGED_PREVIOUS].contains(&name) || is_ours(name)
+    OPENED.contains(&name) || [DAMAGED, DAMAGED_PREVIOUS].contains(&name) || parts::is_part(name) || is_ours(name)
 }
 
 /// Whether a file of this name may be in a folder that does not hold a run yet.
@@ -246,10 +275,12 @@ fn is_run(path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// The newest checkpoint of a folder that can be read, and what is wrong with a newer one that cannot.
+/// The newest checkpoint of a folder that can be read, and what is wrong with a newer one that cannot. Its parts, if it has any, must be
+/// there; if `thorough`, they are read as well.
 fn newest(
     folder: &Path,
     read: impl Fn(&str) -> io::Result<Vec<u8>>,
+    thorough: bool,
 ) -> Result<(Checkpoint, Option<String>), FolderError> {
     let mut faults = Vec::new();
     for name in [CHECKPOINT, PREVIOUS] {
@@ -259,7 +290,10 @@ fn newest(
             read => read.map_err(unreadable(&path))?,
         };
         match Checkpoint::from_bytes(&bytes) {
-            Ok(checkpoint) => return Ok((checkpoint, faults.pop())),
+            Ok(checkpoint) => match Parts::of(&checkpoint).map(|parts| parts?.fault(folder, thorough)) {
+                Ok(None) => return Ok((checkpoint, faults.pop())),
+                Ok(Some(fault)) | Err(fault) => faults.push(format!("{name} cannot be used: {fault}")),
+            },
             // An older state would be a step back that nobody asked for.
             Err(error @ CheckpointError::Newer { .. }) => {
                 return Err(FolderError::Newer { path, error });
@@ -311,7 +345,7 @@ pub fn look(path: &Path) -> Result<Look, FolderError> {
     is_run(path)?;
     let running = worker(path);
     let written = || fs::metadata(path.join(CHECKPOINT)).and_then(|m| m.modified()).ok();
-    match newest(path, |name| files::read_own(&path.join(name))) {
+    match newest(path, |name| files::read_own(&path.join(name)), false) {
         Ok((checkpoint, fault)) => Ok(Look { running, checkpoint: Some(checkpoint), written: written(), fault }),
         Err(FolderError::NoCheckpoint { why, .. }) => {
             let fault = (!why.is_empty()).then_some(why);

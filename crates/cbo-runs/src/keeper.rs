@@ -33,6 +33,16 @@ impl Keeper {
     /// Writes one. A failure does not end a run: the next may succeed. It is returned the first time, for a warning.
     pub fn keep(&mut self, checkpoint: &Checkpoint) -> Option<String> {
         let written = self.folder.save(checkpoint);
+        self.told(checkpoint.summary.step, written)
+    }
+
+    /// Takes note that the parts of one could not be written, in the same way.
+    pub fn miss(&mut self, step: u64, why: FolderError) -> Option<String> {
+        self.folder.sweep();
+        self.told(step, Err(why))
+    }
+
+    fn told(&mut self, step: u64, written: Result<(), FolderError>) -> Option<String> {
         if matches!(written, Err(FolderError::Gone { .. } | FolderError::Unlocked(_))) {
             return None; // another one is due at once, and the run finds that it must end
         }
@@ -48,16 +58,16 @@ impl Keeper {
                 if std::mem::replace(&mut self.failing, true) {
                     return None; // nor logged: a log that grows with every attempt would fill a full disk further
                 }
-                let warning = format!("no checkpoint at step {}: {error}", checkpoint.summary.step);
+                let warning = format!("no checkpoint at step {step}: {error}");
                 self.folder.log(&warning);
                 Some(warning)
             }
         }
     }
 
-    /// Writes the last one.
-    pub fn finish(&mut self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
-        self.folder.save(checkpoint)
+    /// Writes the last one; or removes what there is of it, if its parts could not be written.
+    pub fn finish(&mut self, last: Result<Checkpoint, FolderError>) -> Result<(), FolderError> {
+        last.and_then(|last| self.folder.save(&last)).inspect_err(|_| self.folder.sweep())
     }
 }
 
@@ -78,7 +88,7 @@ mod tests {
         assert_eq!(keeper.keep(&checkpoint), None);
         assert!(keeper.keep(&checkpoint).expect("a warning").contains("step 0"));
         assert_eq!(keeper.keep(&checkpoint), None);
-        assert!(keeper.finish(&checkpoint).is_err());
+        assert!(keeper.finish(Ok(checkpoint.clone())).is_err());
         assert!(place.path().join(CHECKPOINT).is_file());
         fs::remove_dir_all(place.path().join("checkpoint.previous.cbo")).expect("removed");
         assert_eq!(keeper.keep(&checkpoint), None);

@@ -15,6 +15,7 @@ use crate::method::{Decision, Method};
 use crate::objective::{Grouping, Objective, Rows};
 use crate::observer::Observer;
 use crate::ranking::Ranking;
+use crate::ranks::Columns;
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::simd::Scalar;
 use crate::state::StateError;
@@ -23,6 +24,11 @@ use crate::state::StateError;
 pub trait Device<T>: Sync {
     /// The particles of a run at time 0, to be moved and evaluated there; or why that cannot be.
     fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError>;
+
+    /// Where the columns of a [state that lacks them](crate::StepReport::state_apart) are.
+    fn columns(&self) -> Option<&dyn Columns> {
+        None
+    }
 
     /// Why the tuning-free solver, which asks for a few points at a time, is not there.
     fn without_auto(&self) -> crate::ConfigError {

@@ -74,6 +74,12 @@ impl<T: Scalar> Ensemble<T> {
         Rows::new(&self.positions, self.dim)
     }
 
+    /// The first so many rows, or all there are.
+    pub(crate) fn first_rows(&self, count: usize) -> Vec<T> {
+        let rows = self.rows().as_slice();
+        rows[..rows.len().min(count.saturating_mul(self.dim))].to_vec()
+    }
+
     pub(crate) fn positions_mut(&mut self) -> &mut [T] {
         &mut self.positions
     }

@@ -1,6 +1,7 @@
 //! What is minimised: batch energies, rows in, energies out.
 
 use crate::answers::Answers;
+use crate::report::SolveError;
 use crate::simd::{Scalar, Trace};
 use std::marker::PhantomData;
 
@@ -99,11 +100,35 @@ impl EvalError {
         Self { message: message.into(), row: None, source: None }
     }
 
+    /// An error of the run itself, in the midst of its evaluations.
+    pub(crate) fn not_of_the_objective(error: SolveError) -> Self {
+        Self { source: Some(Box::new(OfTheRun(error))), ..Self::new("the run cannot go on") }
+    }
+
+    /// Whether it is one.
+    pub(crate) fn is_of_the_run(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is::<OfTheRun>())
+    }
+
+    /// What ends a run whose evaluations failed at this step.
+    pub(crate) fn at_step(self, step: u64) -> SolveError {
+        match self.source.map(|source| source.downcast::<OfTheRun>()) {
+            Some(Ok(error)) => error.0,
+            Some(Err(source)) => SolveError::Evaluation { step, source: Self { source: Some(source), ..self } },
+            None => SolveError::Evaluation { step, source: Self { source: None, ..self } },
+        }
+    }
+
     /// The same, of a call whose rows come after this many others.
     pub(crate) fn after(self, rows: usize) -> Self {
         Self { row: self.row.map(|row| row + rows), ..self }
     }
 }
+
+/// An error of the run itself, on its way through evaluations.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct OfTheRun(SolveError);
 
 /// An energy that is a formula of the point alone.
 #[derive(Clone, Debug)]

@@ -1,7 +1,9 @@
 //! Observers: told of each step, may stop the run. And the history, of bounded length.
 
+use crate::objective::EvalError;
 #[cfg(doc)]
 use crate::objective::Grouping;
+use crate::ranks::Here;
 use crate::report::{SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
 use std::ops::ControlFlow;
@@ -35,6 +37,12 @@ pub trait Observer<T: Scalar> {
     /// ([`SolveError::Evaluation`]), evaluations that were finished count, and the state is one from which the step is finished; otherwise
     /// the state is worth nothing.
     fn failed(&mut self, _step: &StepReport<'_, T>, _error: &SolveError) {}
+
+    /// Called on every rank but the first of a run whose [particles](crate::ranks::Particles) are spread, where the observer of the first
+    /// [asks](StepReport::consult) about those that are here. It is told of nothing else there. `None` if it does not know the question.
+    fn answer(&mut self, _question: &[u8], _here: Here<'_, T>) -> Option<Result<Vec<u8>, EvalError>> {
+        None
+    }
 }
 
 impl<T: Scalar> Observer<T> for () {
@@ -65,6 +73,10 @@ impl<T: Scalar, A: Observer<T>, B: Observer<T>> Observer<T> for (A, B) {
     fn failed(&mut self, step: &StepReport<'_, T>, error: &SolveError) {
         self.0.failed(step, error);
         self.1.failed(step, error);
+    }
+
+    fn answer(&mut self, question: &[u8], here: Here<'_, T>) -> Option<Result<Vec<u8>, EvalError>> {
+        self.0.answer(question, here.clone()).or_else(|| self.1.answer(question, here))
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) use part::Part;
 use crate::batch::Batches;
 use crate::buffer::Buffer;
 use crate::ensemble::{Ensemble, survivors};
-use crate::objective::Rows;
+use crate::objective::{EvalError, Rows};
 use crate::ranks::Team;
 use crate::simd::Scalar;
 
@@ -157,6 +157,29 @@ impl<T: Scalar> Population<T> {
         }
     }
 
+    /// The columns that are saved: what is here of them, with its place in bytes among the columns of all ranks, and how many bytes those
+    /// have.
+    pub fn pieces(&self) -> (Vec<(u64, &[T])>, u64) {
+        let (dim, Part { particles, all, places, .. }) = (self.ensemble.dim(), &self.part);
+        let (row, rows, kept) = (particles.start * dim, all * dim, &self.kept);
+        let if_kept = |number: usize| if self.keeps.rows > number { rows } else { 0 };
+        let columns = [
+            (self.ensemble.rows().as_slice(), row, rows),
+            (&self.energies[..], places.start, self.part.asked()),
+            (&kept.points[..], row, if_kept(0)),
+            (&kept.more[..], row, if_kept(1)),
+            (&kept.values[..], particles.start, if self.keeps.remembered { *all } else { 0 }),
+        ];
+        let (mut pieces, mut before) = (Vec::new(), 0);
+        for (here, start, length) in columns {
+            if !here.is_empty() {
+                pieces.push(((size_of::<T>() * (before + start)) as u64, here));
+            }
+            before += length;
+        }
+        (pieces, (size_of::<T>() * before) as u64)
+    }
+
     /// Whether every particle is nearer than `limit` to the point that is kept of it, in the maximum norm.
     pub fn is_nearer_than(&self, limit: f64) -> bool {
         let near = |(x, y): (&T, &T)| (x.to_f64() - y.to_f64()).abs() < limit;
@@ -196,8 +219,8 @@ impl<T: Scalar> Population<T> {
         }
     }
 
-    /// Keeps `count` particles of the run drawn at random, in their old order.
-    pub fn reduce(&mut self, count: usize, seed: u64, step: u64) {
+    /// Keeps `count` particles of the run drawn at random, in their old order. On several ranks it fails on all of them if one has no memory.
+    pub fn reduce(&mut self, count: usize, seed: u64, step: u64) -> Result<(), EvalError> {
         let kept = survivors(self.part.all, count, seed, step);
         let here = kept.partition_point(|i| *i < self.part.particles.start)
             ..kept.partition_point(|i| *i < self.part.particles.end);
@@ -208,7 +231,10 @@ impl<T: Scalar> Population<T> {
         }
         match self.team.clone() {
             Some(team) => self.spread_anew(&team, here, count),
-            None => self.take_part(Part::whole(count, self.part.batch)),
+            None => {
+                self.take_part(Part::whole(count, self.part.batch));
+                Ok(())
+            }
         }
     }
 
@@ -238,12 +264,19 @@ impl<T: Scalar> Population<T> {
         self.part = part;
     }
 
-    /// Makes room for a run of `all` particles, which are no more than there were.
-    pub fn fit(&mut self, all: usize, rows: usize) {
+    /// Makes room for a run of `all` particles, which are no more than there were. On several ranks it fails on all of them if one has none.
+    pub fn fit(&mut self, all: usize, rows: usize) -> Result<(), EvalError> {
         let part = Part::of(self.team.as_ref(), all, self.part.batch, rows);
-        if part.particles.len() > self.ensemble.len() {
-            self.make_room(part.particles.len());
+        let count = part.particles.len();
+        let room = (count > self.ensemble.len()).then(|| self.room_for(count)).transpose();
+        let room = match &self.team {
+            Some(team) => team.agree(room)?,
+            None => room?,
+        };
+        if let Some(room) = room {
+            (self.ensemble, self.kept) = room;
         }
         self.take_part(part);
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::ensemble::Ensemble;
 use crate::minimisers::Minimiser;
 use crate::numbers::grouped;
 use crate::objective::EvalError;
+use crate::ranks::Answering;
 use crate::run::Process;
 use crate::simd::Scalar;
 use std::cell::OnceCell;
@@ -74,6 +75,24 @@ impl<'a, T: Scalar> StepReport<'a, T> {
     /// The positions; for [`auto`](crate::Method::Auto) the points of the round.
     pub fn ensemble(&self) -> &'a Ensemble<T> {
         self.run.ensemble()
+    }
+
+    /// The positions of the first so many particles, one after the other: the numbers of fewer, if there are fewer. Of particles on several
+    /// ranks no others are sent.
+    pub fn first_rows(&self, count: usize) -> Vec<T> {
+        self.run.first_rows(count)
+    }
+
+    /// How many particles there are; none is copied for it.
+    pub fn particles(&self) -> usize {
+        self.run.particles()
+    }
+
+    /// What is said of the particles without bringing them to one place: `answer` says it of those that are here, and where they are on
+    /// several ranks, the [observers](crate::Observer::answer) of the others are asked the same question. Returns all answers, in the order
+    /// of the particles. If one of them fails, there is none.
+    pub fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.run.consult(question, answer)
     }
 
     /// The mean of |V|^2: [`Ensemble::mean_of_squares`]. Of particles on a device nothing else is copied for it.
@@ -158,6 +177,13 @@ impl<'a, T: Scalar> StepReport<'a, T> {
     /// The state of the run as bytes, from which [`resume`](crate::resume) or [`AskTell::load`](crate::AskTell::load) continue bit for bit.
     pub fn state(&self) -> Vec<u8> {
         self.run.save(!self.run.is_midway(), self.seconds())
+    }
+
+    /// The state without the columns of the particles, where these are on several ranks: what it lacks, each rank has
+    /// [here](crate::ranks::Here::pieces), so that nothing is brought to one place. [`Particles`](crate::ranks::Particles) resume from it,
+    /// and [`join_state`](crate::ranks::join_state) makes it one that anything resumes from.
+    pub fn state_apart(&self) -> Option<Vec<u8>> {
+        self.run.save_apart(!self.run.is_midway(), self.seconds())
     }
 }
 
@@ -413,8 +439,8 @@ pub enum SolveError {
         /// What the system said.
         message: String,
     },
-    /// Another rank could not begin.
-    #[error("another rank could not begin: {message}")]
+    /// Another rank could not begin, or go on.
+    #[error("a rank cannot take part: {message}")]
     Ranks {
         /// What it said.
         message: String,

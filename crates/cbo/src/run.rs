@@ -20,8 +20,8 @@ use crate::ensemble::Ensemble;
 use crate::ledger::{Ledger, best_of};
 use crate::method::{Decision, Method, Move};
 use crate::minimisers;
-use crate::objective::{Grouping, Objective, Rows, StepContext};
-use crate::ranks::merge_range;
+use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
+use crate::ranks::{Answering, merge_range};
 use crate::report::{Evaluated, RunReport, SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
@@ -177,7 +177,8 @@ impl<T: Scalar> Run<T> {
     /// Makes the pending move, if there is one, then evaluates and weighs the particles of the step. If the run ends before all of
     /// them are evaluated, says why.
     pub fn advance_and_evaluate(&mut self, objective: &dyn Objective<T>) -> Result<Option<StopReason>, SolveError> {
-        if objective.grouping() != Grouping::Blocks || self.round > 0 || self.midway.is_some() {
+        let one_by_one = objective.grouping() != Grouping::Blocks && !self.backend.asks_rows();
+        if one_by_one || self.round > 0 || self.midway.is_some() {
             self.make_move();
             return self.evaluate_one_by_one(objective);
         }
@@ -187,7 +188,7 @@ impl<T: Scalar> Run<T> {
         }
         let (step, pending) = (self.ledger.step, self.pending.take());
         let outcome = self.backend.advance_and_evaluate(pending.as_deref(), step, self.weighing(), objective);
-        self.agreed.alpha = outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+        self.agreed.alpha = outcome.map_err(|error| error.at_step(step))?;
         self.made = pending.or(self.made.take());
         self.ledger.evaluations += self.evaluations_of(step) - self.differences();
         self.differentiate(objective).map(|()| None)
@@ -375,8 +376,24 @@ impl<T: Scalar> Process<T> for Run<T> {
         self.backend.spread()
     }
 
-    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
-        self.backend.confer(decide)
+    fn first_rows(&self, count: usize) -> Vec<T> {
+        self.backend.first_rows(count)
+    }
+
+    fn particles(&self) -> usize {
+        self.backend.particles()
+    }
+
+    fn confer(
+        &self,
+        decide: &mut dyn FnMut() -> Option<StopReason>,
+        answer: &mut Answering<'_, T>,
+    ) -> Option<StopReason> {
+        self.backend.confer(decide, answer)
+    }
+
+    fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.backend.consult(question, answer)
     }
 
     fn energies(&self) -> &[T] {
@@ -404,6 +421,10 @@ impl<T: Scalar> Process<T> for Run<T> {
 
     fn save(&self, told: bool, seconds: f64) -> Vec<u8> {
         self.to_bytes(told, seconds)
+    }
+
+    fn save_apart(&self, told: bool, seconds: f64) -> Option<Vec<u8>> {
+        self.to_bytes_apart(told, seconds)
     }
 
     /// Makes the pending move at once, for the caller to evaluate.

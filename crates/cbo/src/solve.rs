@@ -6,7 +6,7 @@ use crate::config::{CboConfig, Plan, Settings};
 use crate::device::Place;
 use crate::initial::InitialLaw;
 use crate::method::Method;
-use crate::objective::{Grouping, Objective, from_fn};
+use crate::objective::{EvalError, Grouping, Objective, from_fn};
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError, StepReport, StopReason};
 use crate::run::{Nature, Process, Run, tell, tell_midway};
@@ -111,10 +111,11 @@ fn follow<T: Scalar>(
     match steps(&mut run, objective, observer) {
         Ok(reason) => run.end(objective, reason), // E(v_a), and the report
         Err(error) => {
-            run.confer(&mut || {
+            let mut tell = || {
                 observer.failed(&StepReport::new(&run), &error);
                 None
-            });
+            };
+            run.confer(&mut tell, &mut |_, _| Err(EvalError::new("the run has failed")));
             Err(error)
         }
     }

@@ -1,18 +1,23 @@
 //! The state of a run as bytes: the same on every machine, with a version and a checksum.
 //!
 //! `CBOSTATE`, version, precision, method, dimension, seed, batch size, then the numbers of the state, then the CRC-32 of all that;
-//! everything little-endian.
+//! everything little-endian. A state of version 5 lacks the [columns](apart) of the particles, which are elsewhere.
+
+pub(crate) mod apart;
 
 use crate::answers::Known;
 use crate::config::Plan;
 use crate::method::Method;
 use crate::report::SolveError;
 use crate::simd::Scalar;
+use apart::{Columns, Gap};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 8] = b"CBOSTATE";
 const VERSION: u32 = 4;
+/// The version of a state whose columns are elsewhere, and the newest.
+const APART: u32 = 5;
 /// Bytes of a word, zeros at its end included.
 const WORD: usize = 16;
 const _: () = {
@@ -31,7 +36,7 @@ pub enum StateError {
     #[error("this is not the state of a run")]
     NotAState,
     /// Written by a newer program.
-    #[error("the state has version {found}, but this program reads versions up to {VERSION}; use a newer one")]
+    #[error("the state has version {found}, but this program reads versions up to {APART}; use a newer one")]
     Version {
         /// The version of the bytes.
         found: u32,
@@ -61,6 +66,9 @@ pub enum StateError {
          the start with which it was saved, and use the same version of cbo"
     )]
     Diverged,
+    /// The columns of a state cannot be had from where they are.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The run itself cannot begin.
     #[error(transparent)]
     Solve(#[from] SolveError),
@@ -176,6 +184,11 @@ impl Writer {
         }
     }
 
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All bytes, with their checksum.
     pub fn end(mut self) -> Vec<u8> {
         let sum = crc32fast::hash(&self.0);
@@ -188,6 +201,8 @@ impl Writer {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     version: u32,
+    /// What follows the bytes, if that is elsewhere.
+    gap: Option<Gap<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -197,7 +212,7 @@ impl<'a> Reader<'a> {
         let (version, _) = rest.split_first_chunk().ok_or(StateError::Damaged)?;
         // Before the checksum, whose place a newer version may have changed.
         let found = u32::from_le_bytes(*version);
-        if found > VERSION {
+        if found > APART {
             return Err(StateError::Version { found });
         }
         if found == 1 {
@@ -207,8 +222,14 @@ impl<'a> Reader<'a> {
         if found == 0 || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
             return Err(StateError::Damaged);
         }
-        let bytes = body.get(MAGIC.len() + 4..).ok_or(StateError::Damaged)?;
-        let mut reader = Self { bytes, version: found };
+        let mut reader = match found {
+            APART => {
+                let (before, gap) = Gap::of(body)?;
+                Self { bytes: before, version: VERSION, gap: Some(gap) }
+            }
+            _ => Self { bytes: body, version: found, gap: None },
+        };
+        reader.bytes = reader.bytes.get(MAGIC.len() + 4..).ok_or(StateError::Damaged)?;
         let size = u32::from_le_bytes(*reader.chunk()?);
         if size as usize != size_of::<T>() {
             return Err(StateError::differs("precision", format!("f{}", 8 * u64::from(size)), T::NAME));
@@ -228,7 +249,26 @@ impl<'a> Reader<'a> {
 
     /// Bytes that say nothing of themselves.
     pub(crate) fn plain(bytes: &'a [u8]) -> Self {
-        Self { bytes, version: VERSION }
+        Self { bytes, version: VERSION, gap: None }
+    }
+
+    /// Where columns are to be had from, if they are elsewhere.
+    pub(crate) fn with_columns(mut self, columns: Option<&'a dyn Columns>) -> Self {
+        if let Some(gap) = &mut self.gap {
+            gap.columns = columns;
+        }
+        self
+    }
+
+    /// Reads from elsewhere, if this is where bytes are missing.
+    fn in_gap<R>(&mut self, read: impl FnOnce(&mut Gap<'a>) -> Result<R, StateError>) -> Option<Result<R, StateError>> {
+        let gap = self.gap.as_mut().filter(|_| self.bytes.is_empty())?;
+        let outcome = read(gap);
+        if gap.is_over() {
+            self.bytes = gap.after;
+            self.gap = None;
+        }
+        Some(outcome)
     }
 
     /// All bytes that are left, as text.
@@ -282,15 +322,12 @@ impl<'a> Reader<'a> {
 
     /// As many numbers as there is room for.
     pub fn numbers<T: Scalar>(&mut self, values: &mut [T]) -> Result<(), StateError> {
+        if let Some(outcome) = self.in_gap(|gap| gap.numbers(values)) {
+            return outcome;
+        }
         let (bytes, rest) = self.bytes.split_at_checked(size_of_val(values)).ok_or(StateError::Damaged)?;
         self.bytes = rest;
-        if size_of::<T>() == 4 {
-            let numbers = bytes.as_chunks::<4>().0.iter().map(|x| f64::from(f32::from_le_bytes(*x)));
-            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
-        } else {
-            let numbers = bytes.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x));
-            values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
-        }
+        copy_numbers(bytes, values);
         Ok(())
     }
 
@@ -309,6 +346,9 @@ impl<'a> Reader<'a> {
     /// Leaves numbers out.
     fn skip<T>(&mut self, count: usize) -> Result<(), StateError> {
         let bytes = count.checked_mul(size_of::<T>()).ok_or(StateError::Damaged)?;
+        if let Some(outcome) = self.in_gap(|gap| gap.skip(bytes as u64)) {
+            return outcome;
+        }
         self.bytes = self.bytes.get(bytes..).ok_or(StateError::Damaged)?;
         Ok(())
     }
@@ -345,7 +385,18 @@ impl<'a> Reader<'a> {
 
     /// Checks that nothing is left.
     pub fn end(self) -> Result<(), StateError> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(StateError::Damaged) }
+        if self.bytes.is_empty() && self.gap.is_none() { Ok(()) } else { Err(StateError::Damaged) }
+    }
+}
+
+/// Numbers from as many bytes as they take.
+fn copy_numbers<T: Scalar>(bytes: &[u8], values: &mut [T]) {
+    if size_of::<T>() == 4 {
+        let numbers = bytes.as_chunks::<4>().0.iter().map(|x| f64::from(f32::from_le_bytes(*x)));
+        values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
+    } else {
+        let numbers = bytes.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x));
+        values.iter_mut().zip(numbers).for_each(|(value, x)| *value = T::from_f64(x));
     }
 }
 

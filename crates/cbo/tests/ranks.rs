@@ -2,7 +2,7 @@
 
 use cbo::noise::{Noise, Stream};
 use cbo::ranks::farm::{self, Schedule};
-use cbo::ranks::{Communicator, Particles, in_threads, resume_on, solve_on};
+use cbo::ranks::{Columns, Communicator, Here, Particles, in_threads, is_apart, join_state, resume_on, solve_on};
 use cbo::{
     Alpha, BoundHandling, CboConfig, Clock, Diffusion, EvalError, Geometric, InitialLaw, Method, Objective, Observer,
     Reduction, Rows, RunReport, Scalar, Scheme, Sigma, SolveError, StepContext, StepReport, StopReason, Update,
@@ -58,6 +58,10 @@ impl<T: Scalar> Observer<T> for Watch<'_> {
         numbers.extend(step.best().x.iter().map(|x| x.to_f64().to_bits()));
         if step.step().is_multiple_of(3) {
             numbers.push(step.spread().to_bits());
+        }
+        if step.step() % 4 == 3 {
+            numbers.extend(step.first_rows(130).iter().map(|x| x.to_f64().to_bits()));
+            numbers.push(step.particles() as u64);
         }
         if step.step() % 5 == 4 {
             numbers.extend(step.energies().iter().map(|e| e.to_f64().to_bits()));
@@ -133,6 +137,7 @@ fn random(number: u64) -> (CboConfig, Bumpy, bool) {
         "memory:beta=10,theta=0.5",
         "memory:gradient=0.1",
         "hopping",
+        "hopping:weights=ranks,momentum=0.5",
         "cbo",
     ];
     let mut method: Method = methods[below(1, methods.len())].parse().expect("a method");
@@ -255,6 +260,118 @@ fn a_run_resumes_on_any_number_of_ranks_or_on_none() {
     }
 }
 
+/// Columns in memory: where each piece is, and its bytes. Perhaps they cannot be read.
+#[derive(Debug)]
+struct InMemory(Vec<(u64, Vec<u8>)>, bool);
+
+impl Columns for InMemory {
+    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), String> {
+        for (at, byte) in (from..).zip(to) {
+            let piece = self.0.iter().find(|(start, bytes)| (*start..*start + bytes.len() as u64).contains(&at));
+            *byte = piece.map(|(start, bytes)| bytes[(at - start) as usize]).ok_or("nobody has it")?;
+        }
+        if self.1 { Err("file 7 is gone".into()) } else { Ok(()) }
+    }
+}
+
+/// Keeps a run at a step in one piece, without its columns, and these.
+#[derive(Default)]
+struct Keeps {
+    whole: Vec<u8>,
+    apart: Option<Vec<u8>>,
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+fn pieces_of(here: &Here<'_, f64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (place, numbers) in &here.pieces {
+        bytes.extend(place.to_le_bytes());
+        bytes.extend((numbers.len() as u64).to_le_bytes());
+        bytes.extend(numbers.iter().flat_map(|x| x.to_le_bytes()));
+    }
+    bytes
+}
+
+impl Observer<f64> for Keeps {
+    fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
+        if step.step() < 4 {
+            return ControlFlow::Continue(());
+        }
+        (self.whole, self.apart) = (step.state(), step.state_apart());
+        for bytes in step.consult(b"", &mut |_, here| Ok(pieces_of(&here))).expect("answers") {
+            let (mut rest, mut number) = (&bytes[..], 0);
+            while let Some((first, more)) = rest.split_first_chunk::<8>() {
+                let value = u64::from_le_bytes(*first);
+                rest = more;
+                match number % 2 {
+                    0 => self.pieces.push((value, Vec::new())),
+                    _ => {
+                        let (numbers, more) = rest.split_at(8 * value as usize);
+                        self.pieces.last_mut().expect("a piece").1.extend(numbers);
+                        rest = more;
+                    }
+                }
+                number += 1;
+            }
+        }
+        ControlFlow::Break(())
+    }
+
+    fn answer(&mut self, _: &[u8], here: Here<'_, f64>) -> Option<Result<Vec<u8>, EvalError>> {
+        Some(Ok(pieces_of(&here)))
+    }
+}
+
+#[test]
+fn a_state_without_its_columns_and_these_are_the_state_in_one_piece() {
+    for number in 0..40 {
+        let (config, objective, _) = random(number);
+        let config =
+            CboConfig { steps: Some(9), max_evaluations: None, target: None, diameter: None, strict: false, ..config };
+        let objective = Bumpy { breaks_at: None, ..objective };
+        if config.check(objective.dim).is_err() || config.particles * objective.dim > 20_000 {
+            continue;
+        }
+        let mut kept = in_threads(3, |rank| {
+            let mut keeps = Keeps::default();
+            solve_on(&Particles::new(rank), &config, &objective, &mut keeps).expect("a run");
+            keeps
+        });
+        let Keeps { whole, apart, pieces } = kept.swap_remove(0);
+        let apart = apart.expect("particles on several ranks");
+        assert!(is_apart(&apart) && !is_apart(&whole));
+        let columns = InMemory(pieces, false);
+        let joined = join_state(&apart, &columns).expect("all bytes");
+        assert!(joined == whole, "settings {number}");
+        let columns = std::sync::Arc::new(columns);
+        let ends = [&joined, &apart].map(|state| {
+            let mut ends = in_threads(2, |rank| {
+                let particles = Particles::new(rank).whole(true).with_columns(columns.clone());
+                resume_on::<f64>(&particles, &config, &objective, &mut (), state).expect("a run")
+            });
+            ends.swap_remove(0)
+        });
+        let alone = solve::<f64>(&config, &objective, &mut ()).expect("a run");
+        for end in ends {
+            assert_eq!(end.best(), alone.best(), "settings {number}");
+            assert_eq!(end.ensemble().rows().as_slice(), alone.ensemble().rows().as_slice(), "settings {number}");
+        }
+        // One rank that cannot read its part fails all of them, by name.
+        let ends = in_threads(3, |rank| {
+            let columns = InMemory(columns.0.clone(), rank.rank() == 0);
+            let particles = Particles::new(rank).with_columns(std::sync::Arc::new(columns));
+            resume_on::<f64>(&particles, &config, &objective, &mut (), &apart).expect_err("a file is gone").to_string()
+        });
+        assert!(ends.iter().all(|end| end.contains("file 7 is gone")), "{ends:?}");
+        let alone = resume::<f64>(&config, &objective, &mut (), &apart).expect_err("no columns").to_string();
+        assert!(alone.contains("in files of their own"), "{alone}");
+        for length in 0..apart.len() {
+            resume::<f64>(&config, &objective, &mut (), &apart[..length]).expect_err("cut off");
+            join_state(&apart[..length], &*columns).map(|state| assert!(!is_apart(&state))).unwrap_or_default();
+        }
+    }
+}
+
 #[test]
 fn a_thousand_ranks_give_the_bits_of_one() {
     let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
@@ -348,19 +465,98 @@ fn nobody_waits_for_an_evaluation_that_panicked() {
 #[test]
 fn what_needs_the_whole_swarm_is_refused_by_name() {
     let sphere = from_fn(3, |x: &[f64]| x.iter().map(|v| v * v).sum());
-    for name in ["auto", "polarised", "sampling", "hopping:weights=ranks"] {
+    for name in ["auto", "polarised", "sampling"] {
         let config = CboConfig { max_evaluations: Some(5000), ..CboConfig::of(name.parse().expect("a method")) };
         let outcomes = in_threads(2, |rank| solve_on(&Particles::new(rank), &config, &sphere, &mut ()).map(|_| ()));
         for outcome in outcomes {
             let said = outcome.expect_err(name).to_string();
-            assert!(said.contains(name.split(':').next().unwrap_or(name)) && said.contains("ranks"), "{said}");
+            assert!(said.contains(name) && said.contains("ranks"), "{said}");
         }
     }
-    let costly = from_fn(3, |x: &[f64]| x[0]).costly();
     let said = in_threads(1, |rank| {
-        solve_on(&Particles::new(rank), CboConfig::default(), &costly, &mut ()).expect_err("costly").to_string()
+        let together = farm::Shared::new(rank.clone(), &sphere, 1, Schedule::Static);
+        solve_on(&Particles::new(rank), CboConfig::default(), &together, &mut ()).expect_err("together").to_string()
     });
-    assert!(said[0].contains("in its own way"), "{said:?}");
+    assert!(said[0].contains("all points at once"), "{said:?}");
+}
+
+#[test]
+fn a_costly_objective_is_asked_for_points_on_each_rank() {
+    for batch in [None, Some(100)] {
+        let costly = from_fn(3, |x: &[f64]| x.iter().map(|v| (v - 0.3).powi(2)).sum()).costly();
+        let config = CboConfig { particles: 1500, batch, steps: Some(6), threads: 2, ..CboConfig::default() };
+        let whole = solve(&config, &costly, &mut ()).expect("a run");
+        for size in [1, 2, 3] {
+            let ends = in_threads(size, |rank| {
+                solve_on(&Particles::new(rank).whole(true), &config, &costly, &mut ()).expect("a run")
+            });
+            assert_eq!(ends[0].ensemble().rows().as_slice(), whole.ensemble().rows().as_slice(), "{size} ranks");
+            assert!(ends.iter().all(|end| end.best() == whole.best() && end.evaluations() == whole.evaluations()));
+        }
+    }
+}
+
+/// Asks in each step for the sums of all first coordinates, and for the numbers of the first particles.
+struct Asks(Vec<Vec<Vec<u8>>>);
+
+fn first_coordinates(question: &[u8], here: &Here<'_, f64>) -> Result<Vec<u8>, EvalError> {
+    let sum: f64 = here.rows.iter().map(|row| row[0]).sum();
+    match question {
+        b"broken" if here.first > 0 => Err(EvalError::new("no answer")),
+        b"where" => Ok((here.first as u64).to_le_bytes().to_vec()),
+        _ => Ok(sum.to_le_bytes().to_vec()),
+    }
+}
+
+impl Observer<f64> for Asks {
+    fn observe(&mut self, step: &StepReport<'_, f64>) -> ControlFlow<()> {
+        let ask = |question: &[u8]| step.consult(question, &mut |question, here| first_coordinates(question, &here));
+        if let Err(error) = ask(b"broken") {
+            assert_eq!(error.message, "no answer");
+        }
+        self.0.extend([ask(b"where").expect("answers"), ask(b"sum").expect("answers")]);
+        ControlFlow::Continue(())
+    }
+
+    fn answer(&mut self, question: &[u8], here: Here<'_, f64>) -> Option<Result<Vec<u8>, EvalError>> {
+        Some(first_coordinates(question, &here))
+    }
+}
+
+#[test]
+fn the_observers_of_all_ranks_answer_in_the_order_of_the_particles() {
+    let sphere = from_fn(16, |x: &[f64]| x.iter().map(|v| v * v).sum());
+    let config = CboConfig { particles: 700, steps: Some(3), ..CboConfig::default() };
+    let asked = in_threads(3, |rank| {
+        let mut asks = Asks(Vec::new());
+        solve_on(&Particles::new(rank), &config, &sphere, &mut asks).expect("a run");
+        asks.0
+    });
+    assert_eq!(asked[0].len(), 8);
+    assert!(asked[1].is_empty() && asked[2].is_empty(), "only the first rank is told");
+    let numbers: Vec<u64> = asked[0][0].iter().map(|n| u64::from_le_bytes(n[..].try_into().expect("8"))).collect();
+    assert_eq!(numbers, [0, 256, 512]);
+    let mut alone = Asks(Vec::new());
+    solve(&config, &sphere, &mut alone).expect("a run");
+    let sum = |answers: &Vec<Vec<u8>>| -> f64 {
+        answers.iter().map(|n| f64::from_le_bytes(n[..].try_into().expect("8"))).sum()
+    };
+    for (together, alone) in asked[0].iter().zip(&alone.0).skip(1).step_by(2) {
+        assert!((sum(together) - sum(alone)).abs() < 1e-9);
+    }
+    // An observer that knows nothing fails on all ranks, and the run goes on.
+    let ends = in_threads(2, |rank| {
+        if rank.rank() == 0 {
+            let mut ask = |step: &StepReport<'_, f64>| {
+                let said = step.consult(b"sum", &mut |question, here| first_coordinates(question, &here));
+                assert!(said.expect_err("no answer").message.contains("knows the question"));
+                ControlFlow::Continue(())
+            };
+            return solve_on(&Particles::new(rank), &config, &sphere, &mut ask).map(|run| run.steps());
+        }
+        solve_on(&Particles::new(rank), &config, &sphere, &mut ()).map(|run| run.steps())
+    });
+    assert!(ends.iter().all(|end| matches!(end, Ok(3))), "{ends:?}");
 }
 
 /// A run whose evaluations are handed out, as the first rank sees it.

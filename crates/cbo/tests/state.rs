@@ -326,9 +326,9 @@ fn a_state_of_another_run_is_refused_by_name() {
     let memory = message(&CboConfig { method: hard(), ..config.clone() }, DIM);
     assert_eq!(memory, "the state was saved with method = cbo, but the run has method = memory");
     let mut other = bytes.clone();
-    other[8] = 5;
+    other[8] = 6;
     let newer = AskTell::<f64>::load(&config, DIM, &other).unwrap_err().to_string();
-    assert_eq!(newer, "the state has version 5, but this program reads versions up to 4; use a newer one");
+    assert_eq!(newer, "the state has version 6, but this program reads versions up to 5; use a newer one");
     other[8] = 1;
     let older = AskTell::<f64>::load(&config, DIM, &other).unwrap_err();
     assert!(matches!(older, StateError::Old) && older.to_string().contains("written by cbo 0.1"), "{older}");

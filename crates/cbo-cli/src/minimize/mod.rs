@@ -42,7 +42,7 @@ use command::{CommandOptions, CommandSpec};
 use formula::FormulaOptions;
 use outputs::Seen;
 pub use resume::resume;
-use resume::state_refused;
+pub use resume::state_refused;
 use sample::{SampleOptions, SampleResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -288,14 +288,18 @@ where
     let own = target.objective::<T>();
     // The last film and the certificate show all particles of the end.
     let whole = film.is_some() || certificate.is_some();
-    let spread = Spread::lead(task, args.schedule, whole, from.map_or(&[], |from| &from.state), &own)?;
+    let kept = (checkpoints.as_ref().map(Checkpoints::folder), from);
+    let mut spread = Spread::lead(task, args.schedule, whole, kept, &own)?;
+    if let Some(checkpoints) = &mut checkpoints {
+        checkpoints.scribe = spread.scribe();
+    }
     let (device, objective) = (spread.device().unwrap_or(device), spread.objective().unwrap_or(&own));
     let plan = ranks::with_own_threads(&task.plan);
     let mut watch = Watch { target: &target, progress, history, film, certificate, checkpoints, salvaged: None };
     let report = match from {
         Some(from) => {
             watch.take_up(from, HISTORY);
-            device.resume::<T>(&plan, &objective, &mut watch, &from.state).map_err(|e| match e {
+            device.resume::<T>(&plan, &objective, &mut watch, spread.state(from)).map_err(|e| match e {
                 StateError::Solve(error) => refusal(&error, &target, args.out.as_deref()),
                 other => state_refused(&other),
             })

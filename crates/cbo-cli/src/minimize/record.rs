@@ -87,7 +87,7 @@ impl Tracks {
             self.steps.keep(folder, &row, &[]);
         }
         if self.swarm.wants(step.step()) {
-            let wide = [step.step() as f64, step.time(), step.evaluations() as f64, step.ensemble().len() as f64];
+            let wide = [step.step() as f64, step.time(), step.evaluations() as f64, step.particles() as f64];
             self.take(step);
             self.swarm.keep(folder, &wide, &self.snapshot);
         }
@@ -98,7 +98,7 @@ impl Tracks {
         to.clear();
         f64::narrow(&step.consensus()[..d], to);
         let energies = step.energies();
-        for (k, row) in step.ensemble().rows().iter().enumerate().take(self.particles) {
+        for (k, row) in step.first_rows(self.particles).chunks_exact(step.consensus().len()).enumerate() {
             match energies.get(k) {
                 Some(energy) => T::narrow(std::slice::from_ref(energy), to),
                 None => to.extend(f32::NAN.to_le_bytes()),

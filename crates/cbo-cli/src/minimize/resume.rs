@@ -12,6 +12,7 @@ use cbo::StateError;
 use cbo_runs::checkpoint::Checkpoint;
 use cbo_runs::folder::{CONFIG, Folder};
 use cbo_runs::keeper::Keeper;
+use cbo_runs::parts::joined;
 
 /// Resumes a run: from a checkpoint, or from the beginning if it has none yet.
 pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Result<(), CliError> {
@@ -53,6 +54,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
         None => format!("begun again by cbo {}", env!("CARGO_PKG_VERSION")),
     });
     if let Some(from) = from.as_mut().filter(|from| anew && !from.state.is_empty()) {
+        *from = joined(std::mem::take(from), folder.path()).map_err(|e| state_refused(&e))?;
         let forgotten = match task.precision {
             Precision::F32 => cbo::forget_best::<f32>(&task.plan, &from.state),
             Precision::F64 => cbo::forget_best::<f64>(&task.plan, &from.state),
@@ -91,7 +93,8 @@ fn accept_changes(task: &Task, from: &Checkpoint, folder: &Folder, args: &Resume
     Ok(anew)
 }
 
-pub(super) fn state_refused(error: &StateError) -> CliError {
+/// A checkpoint whose state is of no use.
+pub fn state_refused(error: &StateError) -> CliError {
     CliError::Usage(format!("the run cannot be resumed from its checkpoint: {}", told(error)))
 }
 

@@ -13,6 +13,7 @@ use cbo_lab::certificate::Certificate;
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
+use cbo_runs::parts::Scribe;
 use cbo_runs::track::Narrow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,6 +44,8 @@ pub struct Checkpoints {
     /// Whether the last one was.
     ended: bool,
     quiet: bool,
+    /// Who writes the particles of this rank, if each writes its own.
+    pub scribe: Option<Scribe>,
     /// Why the last one could not be written.
     pub fault: Option<FolderError>,
 }
@@ -70,7 +73,7 @@ impl Checkpoints {
             run: target.evaluations().and_then(|evaluations| evaluations.run()).unwrap_or_default().into(),
             ..Summary::default()
         };
-        Self { keeper, tracks, summary, first: true, ended: false, quiet: args.run.quiet(), fault: None }
+        Self { keeper, tracks, summary, first: true, ended: false, quiet: args.run.quiet(), scribe: None, fault: None }
     }
 
     /// Writes down what the run is, before anything is evaluated.
@@ -88,8 +91,13 @@ impl Checkpoints {
             let Summary { cbo, settings, changed, files, run, .. } = self.summary.clone();
             let summary =
                 Summary { cbo, settings, changed, files, run, stop: Some(stop.name().into()), ..from.summary.clone() };
-            self.fault = self.keeper.finish(&Checkpoint { summary, ..from.clone() }).err();
+            self.end(Ok(Checkpoint { summary, ..from.clone() }));
         }
+    }
+
+    /// Writes the last checkpoint, or keeps why that cannot be done.
+    fn end(&mut self, last: Result<Checkpoint, FolderError>) {
+        self.fault = self.keeper.finish(last).err();
     }
 
     /// The run folder.
@@ -110,7 +118,12 @@ impl Checkpoints {
 
 impl<T: Narrow> Watch<'_, T> {
     /// The run at this step, which ends it if there is a reason.
-    fn checkpoint(&self, summary: &Summary, step: &StepReport<'_, T>, stop: Option<&str>) -> Checkpoint {
+    fn checkpoint(
+        &self,
+        checkpoints: &Checkpoints,
+        step: &StepReport<'_, T>,
+        stop: Option<&str>,
+    ) -> Result<Checkpoint, FolderError> {
         let mut x: Vec<f64> = step.best().x.iter().map(|x| x.to_f64()).collect();
         if x.iter().any(|x| !x.is_finite()) {
             x.clear(); // JSON cannot express it
@@ -124,16 +137,17 @@ impl<T: Narrow> Watch<'_, T> {
             x,
             seconds: step.seconds(),
             stop: stop.map(String::from),
-            ..summary.clone()
+            ..checkpoints.summary.clone()
         };
-        let mut checkpoint = Checkpoint { summary, state: step.state(), ..Checkpoint::default() };
+        let mut checkpoint = Checkpoint { summary, ..Checkpoint::default() };
+        checkpoint.take_state(step, checkpoints.scribe.as_ref())?;
         if let Some(history) = &self.history {
             checkpoint.more.insert(HISTORY.into(), history::to_csv(history.records()).into_bytes());
         }
         if let Some(film) = &self.film {
             checkpoint.more.insert(FILM.into(), film.to_bytes());
         }
-        checkpoint
+        Ok(checkpoint)
     }
 
     /// Continues history and film where the run was cut off.
@@ -177,7 +191,10 @@ impl<T: Narrow> Observer<T> for Watch<'_, T> {
             }
             // Whatever a checkpoint says is evaluated is in the store. A store that cannot be written ends the run by itself.
             let _ = self.target.evaluations().map(|evaluations| evaluations.flush());
-            let warning = checkpoints.keeper.keep(&self.checkpoint(&checkpoints.summary, step, None));
+            let warning = match self.checkpoint(&checkpoints, step, None) {
+                Ok(checkpoint) => checkpoints.keeper.keep(&checkpoint),
+                Err(fault) => checkpoints.keeper.miss(step.step(), fault),
+            };
             if let (Some(warning), false) = (warning, checkpoints.quiet) {
                 let shown = || eprintln_quietly(&format!("warning: {warning}; trying again later"));
                 self.progress.as_ref().map_or_else(shown, |progress| progress.suspend(shown));
@@ -194,8 +211,7 @@ impl<T: Narrow> Observer<T> for Watch<'_, T> {
             checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
         }
         checkpoints.tracks.flush(checkpoints.keeper.folder());
-        let last = self.checkpoint(&checkpoints.summary, step, Some(stop));
-        checkpoints.fault = checkpoints.keeper.finish(&last).err();
+        checkpoints.end(self.checkpoint(&checkpoints, step, Some(stop)));
         checkpoints.ended = true;
         checkpoints.log(&format!("ended at step {} ({stop}), best value {:?}", step.step(), step.best().value));
         self.checkpoints = Some(checkpoints);
@@ -210,7 +226,7 @@ impl<T: Narrow> Observer<T> for Watch<'_, T> {
         if let Err(error) = evaluations.flush() {
             checkpoints.log(&format!("the last evaluations are not in the store: {error}"));
         }
-        checkpoints.fault = checkpoints.keeper.finish(&self.checkpoint(&checkpoints.summary, step, None)).err();
+        checkpoints.end(self.checkpoint(&checkpoints, step, None));
         self.checkpoints = Some(checkpoints);
     }
 }

@@ -3,6 +3,7 @@
 use super::data::DatasetName;
 use crate::device::DeviceSpec;
 use crate::values::{self, InitSpec, Switch};
+use cbo::ranks::farm::Schedule;
 use cbo::{Alpha, Diffusion, Reduction, Scheme, Sigma, Update};
 use clap::Args;
 use std::path::PathBuf;
@@ -113,6 +114,11 @@ pub struct TrainArgs {
     /// Threads; 0 for one per core. Results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = values::size, default_value_t = 0, help_heading = "Computation")]
     pub threads: usize,
+    /// How a run on several ranks is spread: `static`, each holds, moves and evaluates its own particles, or `dynamic`, the first holds them,
+    /// and networks are evaluated by ranks as they become free [default: static where a step has four blocks or more of 64 particles for
+    /// each rank, else dynamic]
+    #[arg(long, value_name = "SCHEDULE", help_heading = "Computation")]
+    pub schedule: Option<Schedule>,
     /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number, with the same bits [default: cpu]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,

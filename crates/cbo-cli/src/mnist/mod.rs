@@ -39,10 +39,10 @@ impl MnistArgs {
         matches!(self.command, MnistCommand::Train(_))
     }
 
-    /// The training with which a rank helps another.
-    pub fn helper(&self) -> Result<train::Task, CliError> {
-        match &self.command {
-            MnistCommand::Train(args) => train::Task::new((**args).clone()),
+    /// The training that is asked for.
+    pub fn training(self) -> Result<train::Task, CliError> {
+        match self.command {
+            MnistCommand::Train(args) => train::Task::new(*args),
             _ => Err(CliError::Usage("this is no training".into())),
         }
     }

@@ -9,12 +9,13 @@ use super::{MnistArgs, MnistCommand};
 use crate::error::{CliError, print, told};
 use crate::interrupt;
 use crate::minimize::{eprintln_quietly, failure};
-use crate::ranks;
+use crate::ranks::{self, Assignment, Keeping, Kind};
 use crate::resume::{ResumeArgs, Resumed, refused as unusable};
 use crate::settings::to_toml;
 use crate::values::Budget;
+use cbo::ranks::farm::Schedule;
 use cbo::{SolveError, StateError};
-use cbo_lab::training::{Settings, Trained, Trainer, Training, TrainingError};
+use cbo_lab::training::{Helped, Settings, Trained, Trainer, Training, TrainingError};
 use cbo_problems::nn::{BatchSizeError, Network, Shape};
 use cbo_runs::checkpoint::{Checkpoint, Summary};
 use cbo_runs::folder::{CONFIG, Folder, FolderError};
@@ -22,6 +23,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 pub use super::settings::described;
+
+/// Who computes on several ranks, and what they keep.
+type Led = (Box<dyn Trainer>, Keeping);
 
 /// What a run needs to begin or to continue.
 pub struct Task {
@@ -45,9 +49,50 @@ impl Task {
         Ok(Self { args, settings, data, every })
     }
 
-    /// The training itself.
+    /// The training itself, with the threads of this rank; it fits into memory.
     pub fn training(&self) -> Result<Training<'_>, CliError> {
-        Training::new(&self.settings, &self.data.images).map_err(refused)
+        let mut settings = self.settings.clone();
+        settings.config.threads = ranks::own_threads(settings.config.threads);
+        let training = Training::new(&settings, &self.data.images).map_err(refused)?;
+        let spread = match ranks::several() {
+            Some(ranks) if self.kind(&training)? == Kind::Particles => ranks.size(),
+            _ => 1,
+        };
+        training.fits(spread).map(|()| training).map_err(refused)
+    }
+
+    /// How it is spread over several ranks, or why it cannot be.
+    pub fn kind(&self, training: &Training<'_>) -> Result<Kind, CliError> {
+        ranks::kind_of_training(training.plan(), self.args.schedule)
+    }
+
+    /// What must be the same on all ranks, apart from the settings.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        vec![("set of images".into(), self.data.checksum())]
+    }
+
+    /// Lets the other ranks begin with this training, from a checkpoint if there is one, and says who computes, with what they keep of it. To
+    /// be called when nothing else can go wrong.
+    fn lead(
+        &self,
+        training: &Training<'_>,
+        (folder, from): (Option<&Folder>, Option<&Checkpoint>),
+    ) -> Result<Option<Led>, CliError> {
+        let Some(ranks) = ranks::several() else { return Ok(None) };
+        let kind = self.kind(training)?;
+        // A run that takes no more steps is judged at its end.
+        let whole = from.is_some_and(|from| from.summary.step >= training.steps());
+        let mut entries = settings::entries(&self.args, &self.settings, &self.data);
+        let schedule = if kind == Kind::Particles { Schedule::Static } else { Schedule::Dynamic };
+        entries.push(("schedule", schedule.to_string()));
+        let config = training.plan().config();
+        let bytes = (size_of::<f32>() * config.particles.saturating_mul(training.plan().dim())) as u64;
+        let keeping = ranks::lead(Assignment::training(entries, kind, whole), self.facts(), (folder, from), bytes)?;
+        let trainer: Box<dyn Trainer> = match kind {
+            Kind::Particles => Box::new(keeping.particles(ranks, whole)),
+            _ => Box::new(Helped { communicator: ranks.clone(), threads: config.threads }),
+        };
+        Ok(Some((trainer, keeping)))
     }
 
     /// The file that repeats the run.
@@ -119,15 +164,17 @@ pub fn run(args: &TrainArgs) -> Result<(), CliError> {
     if let Some(folder) = &folder {
         folder.write(CONFIG, task.config().as_bytes()).map_err(unusable)?;
     }
-    ranks::lead_training()?;
     begin(&task, training, &*trainer, folder)
 }
 
 /// Trains from the beginning, with checkpoints if there is a folder.
-fn begin(task: &Task, training: Training<'_>, trainer: &dyn Trainer, folder: Option<Folder>) -> Result<(), CliError> {
+fn begin(task: &Task, training: Training<'_>, own: &dyn Trainer, folder: Option<Folder>) -> Result<(), CliError> {
+    let led = task.lead(&training, (folder.as_ref(), None))?;
+    let (trainer, scribe) = led.map_or((None, None), |(trainer, keeping)| (Some(trainer), keeping.scribe));
+    let trainer = trainer.as_deref().unwrap_or(own);
     let checkpoints = folder.map(|folder| {
         folder.log(&format!("begun by cbo {}", env!("CARGO_PKG_VERSION")));
-        Checkpoints::new(folder, task.every, task.summary(), None)
+        Checkpoints::new(folder, task.every, task.summary(), None).written_by(scribe)
     });
     let mut watch = task.watch(checkpoints);
     let outcome = training.run_on(trainer, |at| watch.step(&at));
@@ -184,11 +231,20 @@ pub fn resume(given: &ResumeArgs, Resumed { folder, from }: Resumed) -> Result<(
         };
         return Err(CliError::setting(flag, given, format!("the run is past that; give at least {least}")));
     }
-    let saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
+    let mut saved = saved(&from).ok_or_else(|| damaged("it has no section for the curve"))?;
+    training.continues(&saved).map_err(refused)?;
     let trainer = task.trainer(&training)?;
     rewrite(given, &task, &folder)?;
+    let (trainer, scribe) = match task.lead(&training, (Some(&folder), Some(&from)))? {
+        Some((trainer, keeping)) => {
+            saved.state = keeping.state;
+            (trainer, keeping.scribe)
+        }
+        None => (trainer, None),
+    };
     folder.log(&format!("resumed at step {done} by cbo {}", env!("CARGO_PKG_VERSION")));
-    let mut watch = task.watch(Some(Checkpoints::new(folder, task.every, summary, Some(from))));
+    let checkpoints = Checkpoints::new(folder, task.every, summary, Some(from)).written_by(scribe);
+    let mut watch = task.watch(Some(checkpoints));
     let outcome = training.resume_on(&*trainer, &saved, |at| watch.step(&at));
     task.finish(watch, outcome)
 }
@@ -226,6 +282,7 @@ fn resumed_args(given: &ResumeArgs, folder: &Folder, from: Option<&Checkpoint>) 
     }
     args.threads = given.threads.unwrap_or(args.threads);
     args.device = given.device.or(args.device);
+    args.schedule = given.schedule;
     args.checkpoint_every = given.checkpoint_every.unwrap_or(args.checkpoint_every);
     let count = match wanted {
         None => count,
@@ -300,7 +357,7 @@ fn refused(error: TrainingError) -> CliError {
              have another number of steps; put them back in {CONFIG}"
         )),
         error @ (TrainingError::State(_) | TrainingError::Saved(_)) => damaged(&told(&error)),
-        error @ TrainingError::Device(_) => CliError::failed(&error),
+        error @ TrainingError::Judging(_) => CliError::failed(&error),
         other => CliError::usage(&other),
     }
 }

@@ -9,6 +9,7 @@ use cbo_lab::training::{Point, Progress, Saved};
 use cbo_runs::checkpoint::{Checkpoint, HISTORY, Summary};
 use cbo_runs::folder::{Folder, FolderError};
 use cbo_runs::keeper::Keeper;
+use cbo_runs::parts::Scribe;
 use indicatif::ProgressBar;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -38,8 +39,10 @@ pub struct Checkpoints {
     summary: Summary,
     /// Whether one was written already.
     begun: bool,
-    /// The one with which the run ends.
-    last: Option<Checkpoint>,
+    /// The one with which the run ends, or why there is none.
+    last: Option<Result<Checkpoint, FolderError>>,
+    /// Who writes the particles of this rank, if each writes its own.
+    scribe: Option<Scribe>,
     /// How many points of the curve are in its file, and since when.
     shown: (usize, Option<Instant>),
 }
@@ -54,9 +57,14 @@ impl Checkpoints {
             let Summary { step, evaluations, failed_evaluations, best, seconds, .. } = from.summary;
             let stop = Some(FINISHED.name().into());
             let summary = Summary { step, evaluations, failed_evaluations, best, seconds, stop, ..summary };
-            Checkpoint { summary, ..from }
+            Ok(Checkpoint { summary, ..from })
         });
-        Self { keeper: Keeper::new(folder, every), summary, begun, last, shown: (0, None) }
+        Self { keeper: Keeper::new(folder, every), summary, begun, last, scribe: None, shown: (0, None) }
+    }
+
+    /// The same where each rank writes its own particles, if somebody is there to do it.
+    pub fn written_by(self, scribe: Option<Scribe>) -> Self {
+        Self { scribe, ..self }
     }
 
     /// The run folder.
@@ -65,7 +73,7 @@ impl Checkpoints {
     }
 
     /// The run at this step, which ends it if there is a reason.
-    fn checkpoint(&self, at: &Progress<'_>, stop: Option<&str>) -> Checkpoint {
+    fn checkpoint(&self, at: &Progress<'_>, stop: Option<&str>) -> Result<Checkpoint, FolderError> {
         let losses = at.curve().iter().map(|point| point.loss).filter(|loss| loss.is_finite());
         let summary = Summary {
             step: at.at.step(),
@@ -76,9 +84,10 @@ impl Checkpoints {
             stop: stop.map(String::from),
             ..self.summary.clone()
         };
-        let Saved { state, findings } = at.save();
         let history = curve_csv(at.curve()).into_bytes();
-        Checkpoint { summary, state, more: [(FINDINGS.into(), findings), (HISTORY.into(), history)].into() }
+        let more = [(FINDINGS.into(), at.findings()), (HISTORY.into(), history)].into();
+        let mut checkpoint = Checkpoint { summary, more, ..Checkpoint::default() };
+        checkpoint.take_state(at.at, self.scribe.as_ref()).map(|()| checkpoint)
     }
 
     /// Writes the curve for those who watch, if it has grown. If that cannot be done, the run goes on.
@@ -107,16 +116,25 @@ impl Checkpoints {
             return None;
         }
         self.begun = true;
-        self.keeper.keep(&self.checkpoint(at, None))
+        match self.checkpoint(at, None) {
+            Ok(checkpoint) => self.keeper.keep(&checkpoint),
+            Err(fault) => self.keeper.miss(at.at.step(), fault),
+        }
     }
 
     /// Writes the last one.
     pub fn finish(&mut self) -> Result<(), FolderError> {
-        let Some(last) = &self.last else { return Ok(()) };
-        let Summary { step, stop, .. } = &last.summary;
+        let Some(last) = self.last.take() else { return Ok(()) };
+        let end = last.as_ref().map_or_else(
+            |_| String::new(),
+            |last| {
+                let Summary { step, stop, .. } = &last.summary;
+                format!(" at step {step} ({})", stop.as_deref().unwrap_or_default())
+            },
+        );
         let written = self.keeper.finish(last);
         let fault = written.as_ref().err().map_or_else(String::new, |e| format!(", without a checkpoint: {}", told(e)));
-        self.folder().log(&format!("ended at step {step} ({}){fault}", stop.as_deref().unwrap_or_default()));
+        self.folder().log(&format!("ended{end}{fault}"));
         written
     }
 }

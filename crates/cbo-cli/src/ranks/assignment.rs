@@ -1,7 +1,9 @@
 //! What the first rank tells the others to do.
 
+use super::keeping::Place;
 use crate::error::CliError;
 use crate::minimize::task::Task;
+use crate::mnist::train;
 use crate::values::Precision;
 use cbo::{CboConfig, InitialLaw};
 use serde::{Deserialize, Serialize};
@@ -25,44 +27,54 @@ pub struct Assignment {
     pub kind: Kind,
     /// Whether the first rank needs all particles at the end.
     pub whole: bool,
+    /// Whether it is a training.
+    pub trains: bool,
     /// Settings as flags have them.
     entries: Vec<(String, String)>,
     /// Initial points, if they are given.
     points: Vec<f64>,
-    /// The state from which it continues; empty if it begins.
-    pub state: Vec<u8>,
+    /// The folder of the run, if the ranks are to use it.
+    pub place: Option<Place>,
 }
 
-/// Its first part on the wire; numbers and bytes follow.
+/// Its first part on the wire; the numbers follow.
 #[derive(Serialize, Deserialize)]
 struct Head {
     kind: Kind,
     whole: bool,
+    trains: bool,
     entries: Vec<(String, String)>,
     points: usize,
+    place: Option<Place>,
 }
 
 impl Assignment {
-    /// To take part in this task, from this state.
-    pub fn new(task: &Task, kind: Kind, whole: bool, state: &[u8]) -> Self {
+    /// To take part in this task.
+    pub fn new(task: &Task, kind: Kind, whole: bool) -> Self {
         let points = match &task.config().init {
             InitialLaw::Points(points) => points.clone(),
             _ => Vec::new(),
         };
         let kept = |(key, _): &(&str, String)| *key != "init" || points.is_empty();
         let entries = task.entries().into_iter().filter(kept).map(|(key, value)| (key.into(), value)).collect();
-        Self { kind, whole, entries, points, state: state.to_vec() }
+        Self { kind, whole, trains: false, entries, points, place: None }
+    }
+
+    /// To take part in a training with these settings.
+    pub fn training(entries: Vec<(&'static str, String)>, kind: Kind, whole: bool) -> Self {
+        let entries = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        Self { kind, whole, trains: true, entries, points: Vec::new(), place: None }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Self { kind, whole, entries, points, .. } = self;
-        let head = Head { kind: *kind, whole: *whole, entries: entries.clone(), points: points.len() };
+        let Self { kind, whole, trains, entries, points, place } = self;
+        let (entries, place) = (entries.clone(), place.clone());
+        let head = Head { kind: *kind, whole: *whole, trains: *trains, entries, points: points.len(), place };
         // Words and numbers are always JSON.
         let head = serde_json::to_vec(&head).unwrap_or_default();
         let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
         bytes.extend(head);
         points.iter().for_each(|x| bytes.extend(x.to_le_bytes()));
-        bytes.extend(&self.state);
         bytes
     }
 
@@ -70,20 +82,31 @@ impl Assignment {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (head, rest) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
-        let Head { kind, whole, entries, points } = serde_json::from_slice(head).ok()?;
-        let (numbers, state) = rest.split_at_checked(8 * points)?;
+        let Head { kind, whole, trains, entries, points, place } = serde_json::from_slice(head).ok()?;
+        let (numbers, _) = rest.split_at_checked(8 * points)?;
         let points = numbers.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x)).collect();
-        Some(Self { kind, whole, entries, points, state: state.to_vec() })
+        Some(Self { kind, whole, trains, entries, points, place })
+    }
+
+    /// The command line that says the same.
+    fn line(&self, command: &[&str]) -> Vec<OsString> {
+        let flag = |(key, value): &(String, String)| -> OsString {
+            if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() }
+        };
+        command.iter().map(OsString::from).chain(self.entries.iter().map(flag)).collect()
+    }
+
+    /// The training, as this rank has it.
+    pub(super) fn training_task(&self) -> Result<train::Task, CliError> {
+        match crate::parse(&self.line(&["cbo", "mnist", "train"]))?.0.command {
+            crate::Command::Mnist(args) => args.training(),
+            _ => Err(CliError::Usage("this is no training".into())),
+        }
     }
 
     /// The task, as this rank has it.
     pub(super) fn task(&self) -> Result<Task, CliError> {
-        let flag = |(key, value): &(String, String)| -> OsString {
-            if key == "objective" { value.clone().into() } else { format!("--{key}={value}").into() }
-        };
-        let line: Vec<OsString> =
-            ["cbo".into(), "minimize".into()].into_iter().chain(self.entries.iter().map(flag)).collect();
-        let (cli, origins) = crate::parse(&line)?;
+        let (cli, origins) = crate::parse(&self.line(&["cbo", "minimize"]))?;
         let crate::Command::Minimize(mut args) = cli.command else { return Err(CliError::Usage("no run".into())) };
         args.run.settle_method(None, &origins)?;
         let mut task = Task::new(&args, &origins)?;

@@ -1,12 +1,13 @@
 //! What all ranks but the first do: nothing that anybody sees.
 
-use super::{Assignment, Kind, MEASURE, TRAIN, facts, several, with_own_threads};
+use super::{Assignment, Kind, MEASURE, cores, facts, keeping, several, with_own_threads};
 use crate::error::{CliError, told};
 use crate::minimize::target::Target;
 use crate::minimize::task::{Subject, Task};
-use crate::{Command, interrupt, scaling};
-use cbo::ranks::{Communicator, Particles, agree_on, farm, resume_on, solve_on, tell_all};
-use cbo::{Objective, Scalar, SolveError, StateError};
+use crate::mnist::train;
+use crate::{interrupt, scaling};
+use cbo::ranks::{Communicator, agree_on, farm, resume_on, solve_on, tell_all};
+use cbo::{Objective, Observer, Scalar, SolveError, StateError};
 use cbo_problems::{Formula, Problem};
 use cbo_runs::ranks::Helpers;
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ pub fn follow(arguments: &[OsString]) -> u8 {
     if agree_on(ranks, Ok(facts(arguments))).is_err() {
         return 0;
     }
+    cores::settle(&**ranks);
     // A signal is for the first rank to act on: this one goes on until it is told to end.
     interrupt::listen();
     let told = tell_all(&**ranks, Vec::new());
@@ -26,10 +28,11 @@ pub fn follow(arguments: &[OsString]) -> u8 {
         let _ = scaling::measure::measure(Some(ranks), f64::from_le_bytes(seconds));
         return 0;
     }
-    if told == TRAIN {
-        return help_training(ranks, arguments);
-    }
     let Some(assignment) = Assignment::from_bytes(&told) else { return 0 };
+    if assignment.trains {
+        train(ranks, &assignment);
+        return 0;
+    }
     let ready = assignment.task().and_then(|task| Ready::new(ranks, &assignment, task));
     let said = ready.as_ref().map(|_| Vec::new()).map_err(words);
     if agree_on(ranks, said).is_ok()
@@ -40,21 +43,23 @@ pub fn follow(arguments: &[OsString]) -> u8 {
     0
 }
 
-/// Evaluates networks for the first rank, whose command line this rank has too.
-fn help_training(ranks: &Arc<dyn Communicator>, arguments: &[OsString]) -> u8 {
-    let task = crate::parse(arguments).and_then(|(cli, _)| match cli.command {
-        Command::Mnist(args) => args.helper(),
-        _ => Err(CliError::Usage("this is no training".into())),
-    });
+/// Takes part in a training.
+fn train(ranks: &Arc<dyn Communicator>, assignment: &Assignment) {
+    let task = assignment.training_task();
     let training = task.as_ref().map_err(words).and_then(|task| task.training().map_err(|e| words(&e)));
-    let said = training.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-    if agree_on(ranks, said).is_ok()
-        && let Ok(training) = training
-    {
-        let threads = with_own_threads(training.plan()).config().threads;
-        farm::help(&**ranks, training.objective(), threads);
+    let said = training.as_ref().map(|_| task.as_ref().map_or(Vec::new(), train::Task::facts)).map_err(Clone::clone);
+    let (Ok(()), Ok(training)) = (agree_on(ranks, said), training) else { return };
+    if assignment.kind == Kind::Points {
+        return training.help(&**ranks);
     }
-    0
+    let Some(keeping) = keeping::follow(ranks, assignment) else { return };
+    let particles = keeping.particles(ranks, assignment.whole);
+    let state = Some(&keeping.state[..]).filter(|state| !state.is_empty());
+    // How it ends, the first rank knows and tells: an error is one on all ranks.
+    let _ = match keeping.scribe {
+        Some(scribe) => training.take_part(&particles, state, scribe),
+        None => training.take_part(&particles, state, ()),
+    };
 }
 
 /// A rank that is ready to begin.
@@ -101,12 +106,18 @@ where
     if assignment.kind == Kind::Points {
         return farm::help(&**ranks, &objective, task.config().threads);
     }
+    let Some(mut keeping) = keeping::follow(ranks, assignment) else { return };
+    let particles = keeping.particles(ranks, assignment.whole);
     let plan = with_own_threads(&task.plan);
-    let particles = Particles::new(ranks.clone()).whole(assignment.whole);
+    let mut nobody = ();
+    let observer: &mut (dyn Observer<T> + Send) = match &mut keeping.scribe {
+        Some(scribe) => scribe,
+        None => &mut nobody,
+    };
     // How it ends, the first rank knows and tells: an error is one on all ranks.
-    let _: Result<_, StateError> = match &assignment.state[..] {
-        [] => solve_on(&particles, &plan, &objective, &mut ()).map_err(SolveError::into),
-        state => resume_on(&particles, &plan, &objective, &mut (), state),
+    let _: Result<_, StateError> = match &keeping.state[..] {
+        [] => solve_on(&particles, &plan, &objective, observer).map_err(SolveError::into),
+        state => resume_on(&particles, &plan, &objective, observer, state),
     };
 }
 

@@ -1,42 +1,57 @@
 //! A run as the first of several ranks has it.
 
-use super::{Assignment, Kind, kind_of, lead, several};
+use super::{Assignment, Keeping, Kind, kind_of, lead, several};
 use crate::device::Ready;
 use crate::error::CliError;
 use crate::minimize::task::Task;
-use cbo::ranks::Particles;
 use cbo::ranks::farm::{Schedule, Shared};
 use cbo::{Objective, Scalar};
+use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::folder::Folder;
+use cbo_runs::parts::Scribe;
 
 /// What is spread: particles, evaluations, or nothing that the engine knows of. Dropping it lets the others go.
 pub struct Spread<'a, T> {
     particles: Option<Ready>,
     points: Option<Shared<'a, T>>,
+    keeping: Keeping,
 }
 
 impl<'a, T: Scalar> Spread<'a, T> {
-    /// Tells the other ranks, if there are any, to take part in a task from this state; `whole` if all particles are needed at the end.
+    /// Tells the other ranks, if there are any, to take part in a task, kept in a folder if there is one, from a checkpoint of it; `whole` if
+    /// all particles are needed at the end.
     pub fn lead(
         task: &Task,
         schedule: Option<Schedule>,
         whole: bool,
-        state: &[u8],
+        kept: (Option<&Folder>, Option<&Checkpoint>),
         objective: &'a dyn Objective<T>,
     ) -> Result<Self, CliError> {
-        let (mut particles, mut points) = (None, None);
+        let mut spread = Self { particles: None, points: None, keeping: Keeping::default() };
         if let Some(ranks) = several() {
             let kind = kind_of(task, schedule)?;
-            lead(&Assignment::new(task, kind, whole, state))?;
+            let bytes = (size_of::<T>() * task.config().particles.saturating_mul(task.dim())) as u64;
+            spread.keeping = lead(Assignment::new(task, kind, whole), Vec::new(), kept, bytes)?;
             match kind {
-                Kind::Particles => particles = Some(Ready::Ranks(Particles::new(ranks.clone()).whole(whole))),
+                Kind::Particles => spread.particles = Some(Ready::Ranks(spread.keeping.particles(ranks, whole))),
                 Kind::Points => {
                     let threads = task.config().threads;
-                    points = Some(Shared::new(ranks.clone(), objective, threads, schedule.unwrap_or_default()));
+                    spread.points = Some(Shared::new(ranks.clone(), objective, threads, schedule.unwrap_or_default()));
                 }
                 Kind::Program => (), // its objective knows of the ranks
             }
         }
-        Ok(Self { particles, points })
+        Ok(spread)
+    }
+
+    /// The state of a checkpoint, as the ranks resume from it.
+    pub fn state<'s>(&'s self, from: &'s Checkpoint) -> &'s [u8] {
+        if several().is_some() { &self.keeping.state } else { &from.state }
+    }
+
+    /// Who writes the particles, if all ranks do.
+    pub fn scribe(&mut self) -> Option<Scribe> {
+        self.keeping.scribe.take()
     }
 
     /// Where the particles are, if they are on several ranks.

@@ -3,7 +3,8 @@
 use super::findings::{Findings, Rhythm};
 use super::{Point, Progress, SAMPLE, Sample, Settings, Trained, Trainer, TrainingError};
 use cbo::noise::{Noise, Stream};
-use cbo::{Method, Observer, Plan, Rows, RunReport, StepReport};
+use cbo::ranks::Here;
+use cbo::{EvalError, Method, Observer, Plan, Rows, RunReport, StepReport};
 use cbo_problems::mnist::{CLASSES, Dataset};
 use cbo_problems::nn::fast::{Batch, Evaluator, Outcome, Workspace, Workspaces};
 use cbo_problems::nn::reference::Mode;
@@ -86,29 +87,43 @@ impl<'a> Bench<'a> {
     }
 
     /// The network to be reported, judged on the test images: the centre, or the particle with the least loss on the sample.
-    fn judge(&self, centre: &[f32], particles: Rows<'_, f32>) -> Result<Verdict, TrainingError> {
+    fn judge(&self, at: &Moment<'_>) -> Result<Verdict, TrainingError> {
         if self.judged == Judged::Centre {
-            return Ok(self.judge_one(centre)?);
+            return Ok(self.judge_one(&at.centre)?);
         }
-        let judged = match &self.device {
-            Some(device) => device.losses(particles).map_err(TrainingError::Device)?,
-            None => self.losses(particles)?,
+        let mut ask = |question: Question| match at.swarm {
+            Swarm::AtStep(step) => step.consult(&question.to_bytes(), &mut |_, here| self.answer(question, &here)),
+            Swarm::AtEnd(rows) => Ok(vec![self.answer(question, &Here { first: 0, rows, pieces: Vec::new() })?]),
         };
-        // A NaN is never the least.
-        let least = (0..judged.len()).reduce(|a, b| if judged[b] < judged[a] || judged[a].is_nan() { b } else { a });
-        Ok(self.judge_one(particles.row(least.unwrap_or(0)))?)
+        let row = favourite(&mut ask);
+        Ok(self.judge_one(&row.map_err(|error| TrainingError::Judging(error.message))?)?)
     }
 
-    /// The losses of all particles on the sample.
-    fn losses(&self, particles: Rows<'_, f32>) -> Result<Vec<f64>, ForwardError> {
+    /// What the particles of this rank contribute to the choice of the reported one.
+    fn answer(&self, question: Question, here: &Here<'_, f32>) -> Result<Vec<u8>, EvalError> {
+        match question {
+            Question::Losses => Ok(self.losses(here.rows)?.into_iter().flat_map(f64::to_le_bytes).collect()),
+            Question::Row(number) => {
+                let own = number.checked_sub(here.first).filter(|own| *own < here.rows.len());
+                Ok(own.map_or(&[][..], |own| here.rows.row(own)).iter().flat_map(|x| x.to_le_bytes()).collect())
+            }
+        }
+    }
+
+    /// The losses of these particles on the sample.
+    fn losses(&self, particles: Rows<'_, f32>) -> Result<Vec<f64>, EvalError> {
+        if let Some(device) = &self.device {
+            return device.losses(particles).map_err(EvalError::new);
+        }
         let Self { evaluator, sample, workspaces, .. } = self;
-        self.pool.install(|| {
+        let losses: Result<Vec<f64>, ForwardError> = self.pool.install(|| {
             let rows = particles.as_slice().par_chunks_exact(particles.dim());
             let loss = |row: &[f32]| {
                 workspaces.lend(|workspace| evaluator.evaluate(row, sample, Mode::Train, workspace)).map(|o| o.loss)
             };
             rows.map(loss).collect()
-        })
+        });
+        losses.map_err(|error| EvalError::new(error.to_string()))
     }
 
     fn judge_one(&self, row: &[f32]) -> Result<Verdict, ForwardError> {
@@ -122,6 +137,46 @@ impl<'a> Bench<'a> {
         let answers = workspace.predictions().to_vec();
         Ok(Verdict { reported: Reported { parameters: row.to_vec(), statistics, answers }, train, test })
     }
+}
+
+/// What is asked about the particles of each rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    /// Their losses on the sample.
+    Losses,
+    /// The particle of this number, if it is there.
+    Row(usize),
+}
+
+impl Question {
+    /// Its first bytes, so that it is taken for no other.
+    const LOSSES: &[u8] = b"losses";
+    const ROW: &[u8] = b"row ";
+
+    fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Losses => Self::LOSSES.to_vec(),
+            Self::Row(number) => [Self::ROW, &(number as u64).to_le_bytes()].concat(),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes == Self::LOSSES {
+            return Some(Self::Losses);
+        }
+        let number = bytes.strip_prefix(Self::ROW)?.try_into().ok()?;
+        Some(Self::Row(usize::try_from(u64::from_le_bytes(number)).ok()?))
+    }
+}
+
+/// The particle with the least loss, of all that are asked.
+fn favourite(ask: &mut dyn FnMut(Question) -> Result<Vec<Vec<u8>>, EvalError>) -> Result<Vec<f32>, EvalError> {
+    let losses = ask(Question::Losses)?.concat();
+    let losses: Vec<f64> = losses.as_chunks().0.iter().map(|loss| f64::from_le_bytes(*loss)).collect();
+    // A NaN is never the least.
+    let least = (0..losses.len()).reduce(|a, b| if losses[b] < losses[a] || losses[a].is_nan() { b } else { a });
+    let row = ask(Question::Row(least.unwrap_or(0)))?.concat();
+    Ok(row.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect())
 }
 
 /// Watches a run and judges its particles twice an epoch.
@@ -156,7 +211,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
     /// Judges and adds a point to the curve.
     fn report(&mut self, at: &Moment<'_>) -> Result<(), TrainingError> {
         let begun = Instant::now();
-        let Verdict { reported, train, test } = self.bench.judge(&at.centre, at.particles)?;
+        let Verdict { reported, train, test } = self.bench.judge(at)?;
         self.findings.judging_seconds += begun.elapsed().as_secs_f64();
         self.reported = Some(reported);
         let point = Point {
@@ -167,7 +222,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
             test_accuracy: test.accuracy(),
             alpha: at.alpha,
             sigma: at.sigma,
-            particles: at.particles.len(),
+            particles: at.particles,
             seconds: self.seconds(),
         };
         self.findings.curve.push(point);
@@ -225,7 +280,7 @@ impl<'a, W: FnMut(Progress<'_>) -> ControlFlow<()>> Judge<'a, W> {
         let seconds = self.seconds();
         let Reported { parameters, statistics, answers } = match self.reported.take() {
             Some(reported) => reported,
-            None => self.bench.judge(&moment.centre, moment.particles)?.reported,
+            None => self.bench.judge(&moment)?.reported,
         };
         let mut confusion = [[0; CLASSES]; CLASSES];
         for (label, answer) in self.bench.data.test.labels().iter().zip(&answers) {
@@ -255,18 +310,35 @@ struct Moment<'r> {
     alpha: f64,
     sigma: f64,
     centre: Vec<f32>,
-    particles: Rows<'r, f32>,
+    particles: usize,
+    swarm: Swarm<'r>,
+}
+
+/// Where the particles are.
+enum Swarm<'r> {
+    /// Wherever the run has them.
+    AtStep(&'r StepReport<'r, f32>),
+    /// Here.
+    AtEnd(Rows<'r, f32>),
 }
 
 impl<'r> Moment<'r> {
-    fn of_step(at: &StepReport<'r, f32>) -> Self {
+    fn of_step(at: &'r StepReport<'r, f32>) -> Self {
         let centre = at.consensus().iter().map(|&x| x as f32).collect();
-        Self { step: at.step(), alpha: at.alpha(), sigma: at.sigma(), centre, particles: at.ensemble().rows() }
+        let (step, alpha, sigma, particles) = (at.step(), at.alpha(), at.sigma(), at.particles());
+        Self { step, alpha, sigma, centre, particles, swarm: Swarm::AtStep(at) }
     }
 
     fn of_end(run: &'r RunReport<f32>) -> Self {
-        let centre = run.consensus().x.clone();
-        Self { step: run.steps(), alpha: run.alpha(), sigma: run.sigma(), centre, particles: run.ensemble().rows() }
+        let (step, alpha, sigma, particles) = (run.steps(), run.alpha(), run.sigma(), run.particles());
+        Self {
+            step,
+            alpha,
+            sigma,
+            centre: run.consensus().x.clone(),
+            particles,
+            swarm: Swarm::AtEnd(run.ensemble().rows()),
+        }
     }
 }
 
@@ -276,5 +348,18 @@ impl<W: FnMut(Progress<'_>) -> ControlFlow<()>> Observer<f32> for Judge<'_, W> {
             self.fault = Some(fault);
             ControlFlow::Break(())
         })
+    }
+}
+
+/// What a rank that has some of the particles knows about them, for the first to ask.
+pub(super) struct Witness<'a>(pub Bench<'a>);
+
+impl Observer<f32> for Witness<'_> {
+    fn observe(&mut self, _: &StepReport<'_, f32>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn answer(&mut self, question: &[u8], here: Here<'_, f32>) -> Option<Result<Vec<u8>, EvalError>> {
+        Question::from_bytes(question).map(|question| self.0.answer(question, &here))
     }
 }

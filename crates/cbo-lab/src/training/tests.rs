@@ -1,6 +1,7 @@
 //! Runs that are cut off at chosen steps and resumed.
 
 use super::*;
+use cbo::ranks::{Communicator, in_threads};
 use cbo::{Alpha, Reduction};
 use cbo_problems::mnist;
 use cbo_problems::nn::{Network, Shape};
@@ -94,6 +95,66 @@ fn hopping_goes_on_from_any_step_bit_by_bit() {
     }
     // 14 times 16 particles, and the centre at the end.
     assert_eq!(whole.image_evaluations, (14 * 16 + 1) * 190);
+}
+
+/// Trains on ranks that share the particles, from what was saved if anything was, and is cut off at a step if one is given.
+fn on_ranks(
+    size: usize,
+    settings: &Settings,
+    data: &Dataset,
+    from: Option<&Saved>,
+    until: Option<u64>,
+) -> (Saved, Trained) {
+    let mut ends = in_threads(size, |rank| {
+        let training = Training::new(settings, data).expect("settings");
+        // As the command does: a run that is at its end is judged there.
+        let particles = Particles::new(rank.clone()).whole(from.is_some() && until.is_none());
+        if rank.rank() > 0 {
+            let run = training.take_part(&particles, from.map(|from| &from.state[..]), ()).expect("a run");
+            assert!(run.ensemble().len() < run.particles(), "a rank has its own particles alone");
+            return None;
+        }
+        let mut saved = Saved::default();
+        let watch = |progress: Progress<'_>| {
+            if until != Some(progress.at.step()) {
+                return ControlFlow::Continue(());
+            }
+            saved = progress.save();
+            ControlFlow::Break(())
+        };
+        let trained = match from {
+            Some(from) => training.resume_on(&particles, from, watch),
+            None => training.run_on(&particles, watch),
+        };
+        Some((saved, trained.expect("a run")))
+    });
+    ends.swap_remove(0).expect("the first rank trains")
+}
+
+#[test]
+fn ranks_that_share_the_particles_train_to_the_same_bits() {
+    let data = mnist::subset().expect("the subset");
+    let many = |settings: Settings, particles: usize, batch: Option<usize>| {
+        let config = CboConfig { particles, batch, ..settings.config };
+        Settings { config, ..settings }
+    };
+    let mut shrinking = many(settings(1), 200, None);
+    shrinking.config.reduction = Some(Reduction::default());
+    for settings in [many(settings(1), 300, Some(150)), shrinking, many(hopping(), 300, None)] {
+        let whole = train(&settings, &data, |_| ControlFlow::Continue(())).expect("a run");
+        for size in [1, 2, 3] {
+            let (_, trained) = on_ranks(size, &settings, &data, None, None);
+            assert_eq!(untimed(&trained), untimed(&whole), "{size} ranks");
+            assert_eq!(trained.image_evaluations, whole.image_evaluations);
+        }
+        let last = whole.last().step;
+        for step in [0, last / 2, last] {
+            let (saved, _) = on_ranks(3, &settings, &data, None, Some(step));
+            assert_eq!(untimed(&go_on(&settings, &data, &saved).expect("one machine")), untimed(&whole), "step {step}");
+            let (_, resumed) = on_ranks(2, &settings, &data, Some(&saved), None);
+            assert_eq!(untimed(&resumed), untimed(&whole), "cut off at step {step}, resumed on two ranks");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Who computes a training: the processor, or a device.
 
-use cbo::ranks::Communicator;
 use cbo::ranks::farm::{Schedule, Shared};
-use cbo::{Observer, Plan, Rows, RunReport, SolveError, StateError, StepReport, StopReason};
+use cbo::ranks::{Communicator, Here, Particles, resume_on, solve_on};
+use cbo::{EvalError, Observer, Plan, Rows, RunReport, SolveError, StateError, StepReport, StopReason};
 use cbo_problems::mnist::Labelled;
 use cbo_problems::nn::CrossEntropy;
 use cbo_problems::nn::fast::Evaluator;
@@ -74,23 +74,51 @@ impl Trainer for Processor {
     }
 }
 
-/// The processors of several ranks, of which this is the first: it holds the particles, and all evaluate them.
+/// The processors of several ranks, of which this is the first: it holds the particles, and all evaluate them. The others
+/// [help](super::Training::help).
 #[derive(Clone, Debug)]
-pub struct Ranks {
+pub struct Helped {
     /// All of them.
     pub communicator: Arc<dyn Communicator>,
     /// Threads of each.
     pub threads: usize,
 }
 
-impl Ranks {
+impl Helped {
     /// The objective as all ranks evaluate it.
     fn shared<'a>(&self, objective: &'a CrossEntropy<'a>) -> Shared<'a, f32> {
         Shared::new(self.communicator.clone(), objective, self.threads, Schedule::Dynamic)
     }
 }
 
-impl Trainer for Ranks {
+/// The processors of several ranks, each of which holds, moves and evaluates some of the particles. The others
+/// [take part](super::Training::take_part).
+impl Trainer for Particles {
+    fn solve(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+    ) -> Result<RunReport<f32>, SolveError> {
+        solve_on(self, plan, objective, observer)
+    }
+
+    fn resume(
+        &self,
+        plan: &Plan,
+        objective: &CrossEntropy<'_>,
+        observer: &mut (dyn Observer<f32> + Send),
+        state: &[u8],
+    ) -> Result<RunReport<f32>, StateError> {
+        resume_on(self, plan, objective, observer, state)
+    }
+
+    fn sample(&self, _: &Plan, _: &Evaluator, _: &Labelled, _: &[u32]) -> Result<Option<Box<dyn Sample>>, SolveError> {
+        Ok(None)
+    }
+}
+
+impl Trainer for Helped {
     fn solve(
         &self,
         plan: &Plan,
@@ -129,5 +157,9 @@ impl Observer<f32> for Told<'_> {
 
     fn failed(&mut self, step: &StepReport<'_, f32>, error: &SolveError) {
         self.0.failed(step, error);
+    }
+
+    fn answer(&mut self, question: &[u8], here: Here<'_, f32>) -> Option<Result<Vec<u8>, EvalError>> {
+        self.0.answer(question, here)
     }
 }

@@ -72,6 +72,9 @@ pub enum FolderError {
         .0.display()
     )]
     Unlocked(PathBuf),
+    /// Particles that a rank could not write.
+    #[error("{0}")]
+    Parts(String),
     /// Files cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Unreadable {

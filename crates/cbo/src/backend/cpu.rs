@@ -184,14 +184,18 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// Asks the objective for the energies of a round, block by block.
+    /// Asks the objective for the energies of a round, block by block, or row by row if it is costly.
     fn ask_blocks(&mut self, round: usize, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
         let (dim, first) = (self.plan.dim(), self.population.part.places.start);
         let mut columns = self.population.columns();
         let (rows, energies) = columns.asked(round);
         let asked = Columns { rows, energies, ..Columns::default() };
-        let blocks = Blocks::of(asked, &mut [], block_rows(dim), dim).starting_at(first);
-        self.crew.each(blocks, Effort::Move, |block, _| {
+        let (block, effort) = match objective.grouping() {
+            Grouping::Single => (1, Effort::Costly),
+            _ => (block_rows(dim), Effort::Move),
+        };
+        let blocks = Blocks::of(asked, &mut [], block, dim).starting_at(first);
+        self.crew.each(blocks, effort, |block, _| {
             objective.energies(at, Rows::new(block.rows, dim), block.energies).map_err(|e| e.after(block.first))
         })
     }
@@ -242,8 +246,12 @@ impl<T: Scalar> Cpu<T> {
     fn rank_pass(&mut self) {
         let Self { plan, population, sums, crew, ranking, .. } = self;
         let dim = plan.dim();
+        let (team, here) = (population.team.clone(), population.part.places.clone());
         let columns = population.columns();
-        let weights = ranking.weights(columns.energies);
+        let weights = match team {
+            Some(team) => &ranking.weights(&team.all_numbers(columns.energies))[here],
+            None => ranking.weights(columns.energies),
+        };
         infallible(crew.each(Blocks::of(columns, sums, block_rows(dim), dim), Effort::Sum, |block, _| {
             block.sums[0].weigh_by(&weights[block.first..][..block.energies.len()], block.rows);
             Ok(())
@@ -263,60 +271,8 @@ impl<T: Scalar> Cpu<T> {
         }
     }
 
-    /// Whether the swarm may shrink before `step`.
-    fn reduction_due(&self, step: u64) -> bool {
-        self.plan.config().reduction.is_some() && step.is_multiple_of(self.plan.epoch_steps())
-    }
-
-    /// At the end of an epoch, lets the swarm shrink with its variance.
-    fn reduce(&mut self, step: u64) {
-        let (config, particles) = (self.plan.config(), self.population.part.all);
-        let Some(reduction) = config.reduction else { return };
-        let variance = variance_norm(&self.population);
-        let survivors = reduction.survivors(particles, config.batch.unwrap_or(1), self.variance, variance);
-        self.variance = variance;
-        if survivors < particles {
-            self.population.reduce(survivors, config.seed, step);
-            self.fit_sums();
-        }
-    }
-
-    /// Keeps one sum for each block.
-    fn fit_sums(&mut self) {
-        let blocks = self.population.part.places.len().div_ceil(block_rows(self.plan.dim()));
-        self.sums.resize_with(blocks, || Partial::empty(self.plan.dim()));
-    }
-}
-
-impl<T: Scalar> Backend<T> for Cpu<T> {
-    fn advance_and_evaluate(
-        &mut self,
-        pending: Option<&Move>,
-        step: u64,
-        weighing: Weighing,
-        objective: &dyn Objective<T>,
-    ) -> Result<f64, EvalError> {
-        let all = self.population.batches.is_none();
-        if all && !(pending.is_some() && self.reduction_due(step)) {
-            let alpha = weighing.alpha();
-            let outcome = self.fused_pass(pending, step, alpha, objective);
-            self.settled(weighing, outcome)?;
-            return Ok(self.weighed(weighing, alpha.is_some()));
-        }
-        if let Some(decided) = pending {
-            self.advance(decided, step);
-        }
-        let at = self.plan.context(step, self.round_of_batches());
-        let rounds = self.plan.config().method.rounds(step);
-        for round in 0..rounds {
-            let outcome = self.ask_blocks(round, at, objective);
-            self.settled(weighing, outcome)?;
-            self.note_pass(round, step, weighing.alpha().filter(|_| round + 1 == rounds));
-        }
-        Ok(self.weighed(weighing, weighing.alpha().is_some()))
-    }
-
-    fn advance(&mut self, decided: &Move, step: u64) {
+    /// Makes a move. It fails where a swarm that shrinks has no room on some rank, on all of them.
+    fn make(&mut self, decided: &Move, step: u64) -> Result<(), EvalError> {
         self.set_centres(decided);
         let Self { plan, crew, walls, population, scratch, centres, factor, .. } = self;
         let (config, dim) = (plan.config(), plan.dim());
@@ -364,9 +320,70 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
             batches.next(config.seed);
         }
         if self.reduction_due(step) {
-            self.reduce(step);
+            // Nothing that the objective could help.
+            let no_room = |e: EvalError| SolveError::Ranks { message: e.message };
+            self.reduce(step).map_err(no_room).map_err(EvalError::not_of_the_objective)?;
         }
         self.population.gather();
+        Ok(())
+    }
+
+    /// Whether the swarm may shrink before `step`.
+    fn reduction_due(&self, step: u64) -> bool {
+        self.plan.config().reduction.is_some() && step.is_multiple_of(self.plan.epoch_steps())
+    }
+
+    /// At the end of an epoch, lets the swarm shrink with its variance.
+    fn reduce(&mut self, step: u64) -> Result<(), EvalError> {
+        let (config, particles) = (self.plan.config(), self.population.part.all);
+        let Some(reduction) = config.reduction else { return Ok(()) };
+        let variance = variance_norm(&self.population);
+        let survivors = reduction.survivors(particles, config.batch.unwrap_or(1), self.variance, variance);
+        self.variance = variance;
+        if survivors < particles {
+            self.population.reduce(survivors, config.seed, step)?;
+            self.fit_sums();
+        }
+        Ok(())
+    }
+
+    /// Keeps one sum for each block.
+    fn fit_sums(&mut self) {
+        let blocks = self.population.part.places.len().div_ceil(block_rows(self.plan.dim()));
+        self.sums.resize_with(blocks, || Partial::empty(self.plan.dim()));
+    }
+}
+
+impl<T: Scalar> Backend<T> for Cpu<T> {
+    fn advance_and_evaluate(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        weighing: Weighing,
+        objective: &dyn Objective<T>,
+    ) -> Result<f64, EvalError> {
+        let fused = self.population.batches.is_none() && objective.grouping() == Grouping::Blocks;
+        if fused && !(pending.is_some() && self.reduction_due(step)) {
+            let alpha = weighing.alpha();
+            let outcome = self.fused_pass(pending, step, alpha, objective);
+            self.settled(weighing, outcome)?;
+            return Ok(self.weighed(weighing, alpha.is_some()));
+        }
+        if let Some(decided) = pending {
+            self.make(decided, step)?;
+        }
+        let at = self.plan.context(step, self.round_of_batches());
+        let rounds = self.plan.config().method.rounds(step);
+        for round in 0..rounds {
+            let outcome = self.ask_blocks(round, at, objective);
+            self.settled(weighing, outcome)?;
+            self.note_pass(round, step, weighing.alpha().filter(|_| round + 1 == rounds));
+        }
+        Ok(self.weighed(weighing, weighing.alpha().is_some()))
+    }
+
+    fn advance(&mut self, decided: &Move, step: u64) {
+        self.make(decided, step).expect("room for fewer particles than there were, which are all here");
     }
 
     fn prepare(&mut self, decided: &mut Move, alpha: f64) {
@@ -498,20 +515,33 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
             return Err(StateError::differs("particles", particles, config.particles));
         }
         let (population, dim) = (&mut self.population, self.plan.dim());
-        population.fit(particles, block_rows(dim));
+        population.fit(particles, block_rows(dim)).map_err(|e| SolveError::Ranks { message: e.message })?;
         let Part { particles: here, places, .. } = population.part.clone();
         let (rows, numbers) = (here.start * dim..here.end * dim, particles * dim);
         let keeps = config.method.keeps();
-        from.part(numbers, rows.clone(), population.ensemble.positions_mut())?;
-        from.part(population.part.asked(), places, &mut population.energies)?;
-        if keeps.rows > 0 {
-            from.part(numbers, rows.clone(), &mut population.kept.points)?;
-        }
-        if keeps.rows > 1 {
-            from.part(numbers, rows, &mut population.kept.more)?;
-        }
-        if keeps.remembered {
-            from.part(particles, here, &mut population.kept.values)?;
+        let apart = from.is_apart();
+        let read = || {
+            from.part(numbers, rows.clone(), population.ensemble.positions_mut())?;
+            from.part(population.part.asked(), places, &mut population.energies)?;
+            if keeps.rows > 0 {
+                from.part(numbers, rows.clone(), &mut population.kept.points)?;
+            }
+            if keeps.rows > 1 {
+                from.part(numbers, rows, &mut population.kept.more)?;
+            }
+            if keeps.remembered {
+                from.part(particles, here, &mut population.kept.values)?;
+            }
+            Ok::<_, StateError>(())
+        };
+        let outcome = read();
+        match &population.team {
+            // Each rank has read something else, from files of which one may be missing.
+            Some(team) if apart => {
+                let said = team.agree(outcome.map_err(|error| EvalError::new(error.to_string())));
+                said.map_err(|error| StateError::Elsewhere(error.message))?;
+            }
+            _ => outcome?,
         }
         let mut variance = [0.0];
         from.numbers(&mut variance)?;

@@ -25,6 +25,7 @@ pub trait Kernels: Sized {
     /// The particles of this rank of a run at time 0; `whole` if the first rank is to have all of them at the end.
     fn over_ranks(
         plan: &Plan,
+        grouping: Grouping,
         communicator: Arc<dyn Communicator>,
         whole: bool,
     ) -> Result<Box<dyn Backend<Self>>, SolveError>;
@@ -67,10 +68,11 @@ macro_rules! compiled {
             #[inline(never)]
             fn over_ranks(
                 plan: &Plan,
+                grouping: Grouping,
                 communicator: Arc<dyn Communicator>,
                 whole: bool,
             ) -> Result<Box<dyn Backend<$t>>, SolveError> {
-                Ok(Box::new(Spread::begin(plan, Team::new(communicator), whole)?))
+                Ok(Box::new(Spread::begin(plan, grouping, Team::new(communicator), whole)?))
             }
             #[inline(never)]
             fn advance(block: Advance<'_, '_, $t>) {

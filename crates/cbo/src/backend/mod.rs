@@ -28,6 +28,7 @@ use crate::consensus::Partial;
 use crate::ensemble::Ensemble;
 use crate::method::Move;
 use crate::objective::{EvalError, Objective, Rows, StepContext};
+use crate::ranks::{Answering, Here};
 use crate::report::StopReason;
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
@@ -37,7 +38,7 @@ use std::sync::Arc;
 /// What the loop asks of whoever holds the particles. Energies, sums and positions belong to the same step until the next move.
 pub trait Backend<T>: Send + std::fmt::Debug {
     /// Makes the pending move, if there is one, then evaluates the particles of the step and sums them up, for an objective that is asked
-    /// for blocks. Returns the alpha of the weights.
+    /// for blocks, or for rows by a backend that [does so itself](Self::asks_rows). Returns the alpha of the weights.
     fn advance_and_evaluate(
         &mut self,
         pending: Option<&Move>,
@@ -45,6 +46,11 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         weighing: Weighing,
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError>;
+
+    /// Whether it asks a costly objective for single rows itself, because others do the same elsewhere: a step is never left half evaluated.
+    fn asks_rows(&self) -> bool {
+        false
+    }
 
     /// Makes a move, where the caller evaluates.
     fn advance(&mut self, pending: &Move, step: u64);
@@ -119,9 +125,22 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         self.ensemble().len()
     }
 
-    /// Lets the first of several ranks decide whether the run ends; the others tell it what it asks meanwhile. One alone decides.
-    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+    /// Lets the first of several ranks decide whether the run ends; the others tell it what it asks meanwhile, and `answer` its questions.
+    /// One alone decides.
+    fn confer(
+        &self,
+        decide: &mut dyn FnMut() -> Option<StopReason>,
+        _answer: &mut Answering<'_, T>,
+    ) -> Option<StopReason> {
         decide()
+    }
+
+    /// What all ranks answer to a question of the first, in their order; one alone answers itself.
+    fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError>
+    where
+        T: Scalar,
+    {
+        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows(), pieces: Vec::new() })?])
     }
 
     /// What came of an evaluation that each of several ranks makes: it fails on all of them if it fails on one.
@@ -135,6 +154,14 @@ pub trait Backend<T>: Send + std::fmt::Debug {
         T: Scalar,
     {
         first_failure((0..rounds).map(|round| self.energies(round)))
+    }
+
+    /// The positions of the first so many particles.
+    fn first_rows(&self, count: usize) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        self.ensemble().first_rows(count)
     }
 
     /// The positions of all particles.
@@ -170,6 +197,12 @@ pub trait Backend<T>: Send + std::fmt::Debug {
 
     /// Writes down everything that the coming steps depend on.
     fn save(&self, to: &mut Writer);
+
+    /// Writes down the same without the columns of the particles, where ranks can keep those themselves; says where they are missing, and
+    /// how many bytes they have.
+    fn save_apart(&self, _to: &mut Writer) -> Option<(usize, u64)> {
+        None
+    }
 
     /// Restores a run of the same plan, in a step of which this many rounds of energies were told.
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError>;

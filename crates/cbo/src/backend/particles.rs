@@ -6,7 +6,7 @@ use crate::config::{ConfigError, Plan};
 use crate::device::Device;
 use crate::method::Method;
 use crate::objective::{Grouping, Objective};
-use crate::ranks::Communicator;
+use crate::ranks::{Columns, Communicator};
 use crate::report::SolveError;
 use crate::simd::Scalar;
 use std::sync::Arc;
@@ -16,16 +16,26 @@ use std::sync::Arc;
 ///
 /// The first rank alone tells its observer, decides when the run ends, and saves. The report is the same on all ranks but for the
 /// particles: each has its own, unless the first is to have the [whole](Self::whole) swarm.
+///
+/// A [costly](Grouping::Single) objective is asked for single points by the threads of each rank, but limits of time and value hold for
+/// whole steps.
 #[derive(Debug)]
 pub struct Particles {
     communicator: Arc<dyn Communicator>,
     whole: bool,
+    columns: Option<Arc<dyn Columns>>,
 }
 
 impl Particles {
     /// The ranks of this communicator.
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
-        Self { communicator, whole: false }
+        Self { communicator, whole: false, columns: None }
+    }
+
+    /// Reads the particles of a run that is resumed from there, each rank its own; for a state that [lacks](crate::StepReport::state_apart)
+    /// them.
+    pub fn with_columns(self, columns: Arc<dyn Columns>) -> Self {
+        Self { columns: Some(columns), ..self }
     }
 
     /// Lets the first rank have all particles at the end.
@@ -40,7 +50,6 @@ impl Particles {
             Method::Auto(_) => NOT_AUTO,
             Method::Polarised(_) => "has a consensus point for each particle, which all others make",
             Method::Sampling(_) => "takes the covariance of the swarm as a whole",
-            _ if method.weighs_ranks() => "weighs particles by their order in the whole swarm",
             _ if constrained => "learns what constraints cost from the whole swarm",
             _ => return Ok(()),
         };
@@ -56,16 +65,22 @@ fn refused(method: Method, why: &str) -> ConfigError {
 }
 
 impl<T: Scalar> Device<T> for Particles {
+    fn columns(&self) -> Option<&dyn Columns> {
+        self.columns.as_deref()
+    }
+
     fn without_auto(&self) -> ConfigError {
         refused(Method::Auto(Auto::default()), NOT_AUTO)
     }
 
     fn begin(&self, plan: &Plan, objective: &dyn Objective<T>) -> Result<Box<dyn Backend<T>>, SolveError> {
         Self::check(plan, objective.constraints() > 0)?;
-        if objective.grouping() != Grouping::Blocks {
-            let (value, remedy) = (plan.config().method.to_string(), "the objective wants to be asked in its own way");
+        let grouping = objective.grouping();
+        if grouping == Grouping::Together {
+            let (value, remedy) =
+                (plan.config().method.to_string(), "the objective wants to be asked for all points at once");
             return Err(ConfigError { field: "method", value, remedy: remedy.into() }.into());
         }
-        T::over_ranks(plan, self.communicator.clone(), self.whole)
+        T::over_ranks(plan, grouping, self.communicator.clone(), self.whole)
     }
 }

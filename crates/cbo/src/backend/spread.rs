@@ -8,7 +8,7 @@ use crate::consensus::Partial;
 use crate::ensemble::{Ensemble, Extent};
 use crate::method::Move;
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
-use crate::ranks::{Node, Request, Team, Travelling, merge_range, subtrees};
+use crate::ranks::{Answering, Here, Node, Request, Team, Travelling, merge_range, subtrees};
 use crate::report::{SolveError, StopReason};
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
@@ -47,9 +47,9 @@ pub(crate) struct Spread<T> {
 }
 
 impl<T: Scalar> Spread<T> {
-    pub fn begin(plan: &Plan, team: Team, whole: bool) -> Result<Self, SolveError> {
+    pub fn begin(plan: &Plan, grouping: Grouping, team: Team, whole: bool) -> Result<Self, SolveError> {
         Ok(Self {
-            cpu: Cpu::begin(plan, Grouping::Blocks, Some(team.clone()))?,
+            cpu: Cpu::begin(plan, grouping, Some(team.clone()))?,
             dim: plan.dim(),
             whole,
             total: [Partial::empty(plan.dim())],
@@ -166,8 +166,27 @@ impl<T: Scalar> Spread<T> {
         }
     }
 
+    /// The particles of this rank.
+    fn here(&self) -> Here<'_, T> {
+        let population = self.cpu.population();
+        let (rows, pieces) = (population.ensemble.rows(), population.pieces().0);
+        Here { first: population.part.particles.start, rows, pieces }
+    }
+
+    /// Those of this rank that are among the first of the run.
+    fn first_here(&self, count: usize) -> &[T] {
+        let population = self.cpu.population();
+        let here = &population.part.particles;
+        &population.ensemble.rows().as_slice()[..(count.clamp(here.start, here.end) - here.start) * self.dim]
+    }
+
+    /// The answers of all ranks, at the first of them; all take part, and one that cannot answer fails on all.
+    fn answers(&self, mine: Result<Vec<u8>, EvalError>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.team.agree(mine).map(|mine| self.team.gather(mine))
+    }
+
     /// Does what the first rank asks, until it asks no more.
-    fn serve(&self) -> Option<StopReason> {
+    fn serve(&self, answer: &mut Answering<'_, T>) -> Option<StopReason> {
         loop {
             match self.team.asked() {
                 Request::Done(reason) => return reason,
@@ -184,6 +203,14 @@ impl<T: Scalar> Spread<T> {
                     self.gathered(self.cpu.energies(round));
                 }
                 Request::State => self.collect(&mut Writer::plain()),
+                Request::First(count) => {
+                    self.gathered(self.first_here(count));
+                }
+                Request::Question => {
+                    let question = self.team.broadcast_all(Vec::new());
+                    // An error is told by the first rank.
+                    let _ = self.answers(answer(&question, self.here()));
+                }
             }
         }
     }
@@ -198,7 +225,12 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError> {
         let outcome = self.cpu.advance_and_evaluate(pending, step, weighing, objective);
-        self.merge(outcome)
+        // All ranks know of such an error.
+        if outcome.as_ref().is_err_and(|error| error.is_of_the_run()) { outcome } else { self.merge(outcome) }
+    }
+
+    fn asks_rows(&self) -> bool {
+        true
     }
 
     fn advance(&mut self, pending: &Move, step: u64) {
@@ -276,13 +308,23 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         self.is_narrow_everywhere(limit)
     }
 
-    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+    fn confer(
+        &self,
+        decide: &mut dyn FnMut() -> Option<StopReason>,
+        answer: &mut Answering<'_, T>,
+    ) -> Option<StopReason> {
         if !self.team.is_first() {
-            return self.serve();
+            return self.serve(answer);
         }
         let decided = decide();
         self.team.ask(Request::Done(decided));
         decided
+    }
+
+    fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError> {
+        self.team.ask(Request::Question);
+        self.team.broadcast_all(question.to_vec());
+        self.answers(answer(question, self.here()))
     }
 
     fn share_failure(&self, outcome: Result<(), EvalError>) -> Result<(), EvalError> {
@@ -303,6 +345,11 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         let mut energy = [0.0];
         let row = from.count().ok()?;
         from.numbers(&mut energy).ok().map(|()| (row, energy[0]))
+    }
+
+    fn first_rows(&self, count: usize) -> Vec<T> {
+        self.team.ask(Request::First(count));
+        self.gathered(self.first_here(count))
     }
 
     /// At the first rank all positions, elsewhere those that are here.
@@ -348,6 +395,13 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     fn save(&self, to: &mut Writer) {
         self.team.ask(Request::State);
         self.collect(to);
+    }
+
+    fn save_apart(&self, to: &mut Writer) -> Option<(usize, u64)> {
+        to.count(self.cpu.population().part.all);
+        let place = to.len();
+        self.cpu.save_rest(to);
+        Some((place, self.cpu.population().pieces().1))
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {

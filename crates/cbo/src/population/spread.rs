@@ -4,7 +4,9 @@ use super::{Kept, Part, Population};
 use crate::backend::block_rows;
 use crate::buffer::Buffer;
 use crate::ensemble::Ensemble;
+use crate::objective::EvalError;
 use crate::ranks::Team;
+use crate::report::SolveError;
 use crate::simd::Scalar;
 use crate::state::{Reader, Writer};
 use std::ops::Range;
@@ -78,9 +80,11 @@ impl<T: Scalar> Population<T> {
         }
     }
 
-    /// Spreads a run that has shrunk to `all` particles over the ranks, equally again. Those here have the new numbers `here`.
-    pub(super) fn spread_anew(&mut self, team: &Team, here: Range<usize>, all: usize) {
+    /// Spreads a run that has shrunk to `all` particles over the ranks, equally again. Those here have the new numbers `here`. Fails on all
+    /// ranks if one has no memory for its own.
+    pub(super) fn spread_anew(&mut self, team: &Team, here: Range<usize>, all: usize) -> Result<(), EvalError> {
         let (dim, rows) = (self.ensemble.dim(), block_rows(self.ensemble.dim()));
+        let room = team.agree(self.room_for(team.share(all, rows).len()))?;
         let ends = team.ends(all, rows);
         let mut to = letters(ends.len());
         let mut start = 0;
@@ -100,7 +104,7 @@ impl<T: Scalar> Population<T> {
             start = *end;
         }
         let from = team.exchange(to.into_iter().map(Writer::into_bytes).collect());
-        self.make_room(team.share(all, rows).len());
+        (self.ensemble, self.kept) = room;
         let mut filled = 0;
         for bytes in &from {
             let mut from = Reader::plain(bytes);
@@ -117,12 +121,37 @@ impl<T: Scalar> Population<T> {
             filled += count;
         }
         self.take_part(Part::of(Some(team), all, self.part.batch, rows));
+        Ok(())
     }
 
     /// Room for so many particles here, whose columns are to be written.
-    pub(super) fn make_room(&mut self, particles: usize) {
+    pub(super) fn room_for(&self, particles: usize) -> Result<(Ensemble<T>, Kept<T>), EvalError> {
         let (dim, keeps) = (self.ensemble.dim(), self.keeps);
-        self.ensemble = Ensemble::new(Buffer::new(particles * dim), dim);
-        self.kept = Kept::try_new(particles, dim, keeps).expect("memory for fewer particles than there were");
+        let room = || {
+            let positions = Buffer::try_new(particles.checked_mul(dim)?)?;
+            Some((Ensemble::new(positions, dim), Kept::try_new(particles, dim, keeps)?))
+        };
+        room().ok_or_else(|| {
+            let bytes = (1 + keeps.rows as u128) * particles as u128 * dim as u128 * size_of::<T>() as u128;
+            EvalError::new(SolveError::Memory { particles, bytes }.to_string())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::population::{Keeps, Part, Population};
+
+    #[test]
+    fn room_that_there_is_not_is_an_error_that_names_its_size() {
+        let keeps = Keeps { rows: 1, remembered: true };
+        let part = (Part::whole(2, None), None);
+        let population = Population::<f64>::new(crate::buffer::Buffer::new(6), 3, None, keeps, part).expect("memory");
+        let (ensemble, kept) = population.room_for(5).expect("memory");
+        assert_eq!((ensemble.len(), kept.points.len(), kept.values.len()), (5, 15, 5));
+        for particles in [1 << 50, usize::MAX] {
+            let said = population.room_for(particles).expect_err("no memory").message;
+            assert!(said.contains(&particles.to_string()), "{said}");
+        }
     }
 }

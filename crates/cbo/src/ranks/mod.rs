@@ -27,13 +27,16 @@
 
 mod check;
 pub mod farm;
+mod here;
 mod team;
 mod threads;
 mod tree;
 
 pub use crate::backend::{Particles, rehearse};
 pub use crate::device::{resume_on, solve_on};
+pub use crate::state::apart::{Columns, is_apart, join_state};
 pub use check::{Disagreement, agree_on};
+pub use here::{Answering, Here};
 pub use team::blocks_of;
 pub(crate) use team::{Request, Team, Travelling, append_path, join_path};
 pub use threads::{InThreads, in_threads};

@@ -32,6 +32,10 @@ pub(crate) enum Request {
     Energies(usize),
     /// Everything that the coming steps depend on.
     State,
+    /// An answer of the observer; the question follows.
+    Question,
+    /// The positions of so many particles, the first of the run.
+    First(usize),
 }
 
 const REASONS: [StopReason; 9] = [
@@ -57,6 +61,8 @@ impl Request {
             Self::Positions => [3, 0],
             Self::Energies(round) => [4, round as u64],
             Self::State => [5, 0],
+            Self::Question => [6, 0],
+            Self::First(count) => [7, count as u64],
         }
     }
 
@@ -67,6 +73,8 @@ impl Request {
             3 => Self::Positions,
             4 => Self::Energies(detail as usize),
             5 => Self::State,
+            6 => Self::Question,
+            7 => Self::First(detail as usize),
             _ => Self::Done(detail.checked_sub(1).and_then(|i| REASONS.get(i as usize)).copied()),
         }
     }
@@ -145,6 +153,14 @@ impl Team {
             return Vec::new();
         }
         std::iter::once(mine).chain((1..self.size()).map(|rank| self.0.receive(rank))).collect()
+    }
+
+    /// The numbers of all ranks, one after the other, on all of them.
+    pub fn all_numbers<T: Scalar>(&self, numbers: &[T]) -> Vec<T> {
+        let mut to = Writer::plain();
+        to.numbers(numbers);
+        let all = self.broadcast_all(self.gather(to.into_bytes()).concat());
+        Reader::plain(&all).many(all.len() / size_of::<T>()).unwrap_or_default()
     }
 
     /// The bytes of the first rank, of which the others have as many.
@@ -329,8 +345,8 @@ mod tests {
 
     #[test]
     fn requests_arrive_as_they_were() {
-        let mut all =
-            vec![Request::Narrow(-0.5), Request::Moments, Request::Positions, Request::Energies(1), Request::State];
+        let mut all = vec![Request::Narrow(-0.5), Request::Moments, Request::Positions, Request::Energies(1)];
+        all.extend([Request::State, Request::Question, Request::First(9)]);
         all.extend([None].into_iter().chain(REASONS.map(Some)).map(Request::Done));
         for request in all {
             assert_eq!(Request::from_words(request.to_words()), request);

@@ -7,9 +7,11 @@ use crate::ensemble::Ensemble;
 use crate::ledger::Ledger;
 use crate::objective::{EvalError, Rows, StepContext};
 use crate::observer::Observer;
+use crate::ranks::{Answering, Here};
 use crate::report::{RunReport, SolveError, StepReport, StopReason};
 use crate::simd::Scalar;
 use crate::state::StateError;
+use std::cell::RefCell;
 use std::fmt::Debug;
 
 /// A run between two steps. The first half is read by reports, the second is done by ask and tell.
@@ -42,9 +44,34 @@ pub trait Process<T>: Debug + Send {
     {
         self.ensemble().spread()
     }
-    /// Lets the first of several ranks decide whether the run ends. One alone decides.
-    fn confer(&self, decide: &mut dyn FnMut() -> Option<StopReason>) -> Option<StopReason> {
+    /// Those of the first so many particles.
+    fn first_rows(&self, count: usize) -> Vec<T>
+    where
+        T: Scalar,
+    {
+        self.ensemble().first_rows(count)
+    }
+    /// How many these are.
+    fn particles(&self) -> usize
+    where
+        T: Scalar,
+    {
+        self.ensemble().len()
+    }
+    /// Lets the first of several ranks decide whether the run ends; the others answer its questions. One alone decides.
+    fn confer(
+        &self,
+        decide: &mut dyn FnMut() -> Option<StopReason>,
+        _answer: &mut Answering<'_, T>,
+    ) -> Option<StopReason> {
         decide()
+    }
+    /// What all ranks answer to a question of the first; one alone answers itself.
+    fn consult(&self, question: &[u8], answer: &mut Answering<'_, T>) -> Result<Vec<Vec<u8>>, EvalError>
+    where
+        T: Scalar,
+    {
+        Ok(vec![answer(question, Here { first: 0, rows: self.ensemble().rows(), pieces: Vec::new() })?])
     }
     /// The energies of the particles evaluated, as the objective gave them.
     fn energies(&self) -> &[T];
@@ -72,6 +99,10 @@ pub trait Process<T>: Debug + Send {
     }
     /// Everything that the coming steps depend on.
     fn save(&self, told: bool, seconds: f64) -> Vec<u8>;
+    /// The same without the columns of the particles, where ranks can keep those themselves.
+    fn save_apart(&self, _told: bool, _seconds: f64) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Makes the pending move, so that the caller can evaluate.
     fn settle(&mut self);
@@ -127,14 +158,20 @@ pub trait Process<T>: Debug + Send {
 
 /// Tells the observer of the step, and decides whether it is the last.
 pub(crate) fn tell<T: Scalar>(run: &dyn Process<T>, observer: &mut dyn Observer<T>) -> Option<StopReason> {
-    run.confer(&mut || {
-        let report = StepReport::new(run);
+    // The first rank decides, the others answer: a rank does one of both.
+    let observer = RefCell::new(observer);
+    let mut decide = || {
+        let (report, mut observer) = (StepReport::new(run), observer.borrow_mut());
         let broken = observer.observe(&report).is_break();
         let reason = if broken { Some(StopReason::Observer) } else { run.stop() };
         if let Some(reason) = reason {
             observer.ended(&report, reason);
         }
         reason
+    };
+    run.confer(&mut decide, &mut |question, here| {
+        let answer = observer.borrow_mut().answer(question, here);
+        answer.unwrap_or_else(|| Err(EvalError::new("no observer of this rank knows the question")))
     })
 }
 

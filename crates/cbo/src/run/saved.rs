@@ -31,6 +31,26 @@ impl<T: Scalar> Run<T> {
     /// Everything that the coming steps depend on: whether the energies of this step are told, the seconds that the run took, what it
     /// agreed on, spent and found, and the particles.
     pub(super) fn to_bytes(&self, told: bool, seconds: f64) -> Vec<u8> {
+        let mut to = self.head(told, seconds);
+        self.backend.save(&mut to);
+        if let Some(constraints) = &self.constraints {
+            constraints.save(&mut to);
+        }
+        to.known(self.midway.as_ref().map(|midway| &midway.known));
+        to.end()
+    }
+
+    /// The same without the columns of the particles, where ranks can keep those themselves: such a run has no constraints, and no step that
+    /// is left half evaluated.
+    pub(super) fn to_bytes_apart(&self, told: bool, seconds: f64) -> Option<Vec<u8>> {
+        let mut to = self.head(told, seconds);
+        let (place, length) = self.backend.save_apart(&mut to)?;
+        to.known::<T>(None);
+        Some(to.end_apart(place, length))
+    }
+
+    /// What comes before the particles.
+    fn head(&self, told: bool, seconds: f64) -> Writer {
         let (agreed, ledger) = (&self.agreed, &self.ledger);
         let mut to = Writer::begin::<T>(&self.plan);
         to.count(self.constraint_count());
@@ -50,12 +70,7 @@ impl<T: Scalar> Run<T> {
         let counts =
             [ledger.step, ledger.best_batch, ledger.improved, ledger.evaluations, ledger.failed, ledger.infeasible];
         counts.into_iter().for_each(|n| to.whole(n));
-        self.backend.save(&mut to);
-        if let Some(constraints) = &self.constraints {
-            constraints.save(&mut to);
-        }
-        to.known(self.midway.as_ref().map(|midway| &midway.known));
-        to.end()
+        to
     }
 
     /// The run whose state was saved, and whether the energies of its step are told. It must have as many constraints as are given.
@@ -66,7 +81,8 @@ impl<T: Scalar> Run<T> {
         place: Place<'_, T>,
         bytes: &[u8],
     ) -> Result<(Self, bool), StateError> {
-        let mut from = Reader::begin::<T>(plan, bytes)?;
+        let columns = if let Place::Device(device, _) = &place { device.columns() } else { None };
+        let mut from = Reader::begin::<T>(plan, bytes)?.with_columns(columns);
         let count = from.constraints(constraints)?;
         let (told, made, kicked) = (from.flag()?, from.flag()?, from.flag()?);
         let mut run = Self::without_constraints(plan, nature, count > 0, place)?;
