@@ -66,6 +66,8 @@ pub(super) struct Regression {
     /// The last points, the oldest first, and its number; before them there may be some that are still to be taken out.
     entries: VecDeque<Entry>,
     oldest: u64,
+    /// The rows of points that are gone, for those to come.
+    spare: Vec<Vec<f64>>,
     /// Their numbers, the best first.
     order: Vec<u64>,
     /// The Cholesky factor of the matrix, as it was when the equations were solved, and the rows of the points that counted.
@@ -141,7 +143,11 @@ impl Regression {
             return None;
         }
         let order: Vec<u64> = order.iter().map(|sample| sample.number).collect();
-        let (factor, rows) = before.map_or((Buffer::new(0), Buffer::new(0)), |before| (before.factor, before.rows));
+        let (mut factor, mut rows, mut spare) = (Buffer::new(0), Buffer::new(0), Vec::new());
+        if let Some(mut before) = before.filter(|before| before.kind == kind) {
+            before.release(before.entries.len());
+            (factor, rows, spare) = (before.factor, before.rows, before.spare);
+        }
         let mut new = Self {
             kind,
             model: Model::new(kind, dim, &vec![0.0; terms]),
@@ -150,6 +156,7 @@ impl Regression {
             scale,
             entries: VecDeque::new(),
             oldest,
+            spare,
             order,
             factor,
             rows,
@@ -179,10 +186,16 @@ impl Regression {
         let mut points = joined(samples.clone().map(|sample| sample.point.as_slice()));
         self.frame.enter(&mut points);
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
-            let mut row = vec![0.0; self.coefficients.len()];
+            let mut row = self.spare.pop().unwrap_or_else(|| vec![0.0; self.coefficients.len()]);
             fill(self.kind, point, &mut row);
             self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
         }
+    }
+
+    /// Forgets the oldest points.
+    fn release(&mut self, count: usize) {
+        self.spare.extend(self.entries.drain(..count).map(|entry| entry.row));
+        self.oldest += count as u64;
     }
 
     fn get(&mut self, number: u64) -> &mut Entry {
@@ -293,10 +306,8 @@ impl Regression {
         let (more, less): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&(at, w)| w > self.entries[at].weight);
         let changes: Vec<(usize, f64)> = more.into_iter().chain(less).collect();
         changes.chunks(AT_ONCE).for_each(|changes| self.change(changes));
-        while self.oldest < first && self.entries.front().is_some_and(|entry| entry.weight == 0.0) {
-            self.entries.pop_front();
-            self.oldest += 1;
-        }
+        let old = self.entries.iter().take(first.saturating_sub(self.oldest) as usize);
+        self.release(old.take_while(|entry| entry.weight == 0.0).count());
         self.read_off()
     }
 

@@ -200,7 +200,7 @@ fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     }
 }
 
-/// What [`add_block`] does to the entries `part` of `W` columns, which begin with column `first`.
+/// What [`add_block`] does to the entries `part` of `W` columns, which begin with column `first`, for at most [`ROWS`] rows.
 #[inline(always)]
 pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
@@ -210,28 +210,39 @@ pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: u
     rows: &[f64],
     weights: &[f64],
 ) {
+    let mut factors = [[0.0; W]; ROWS];
+    for ((factors, row), weight) in factors.iter_mut().zip(rows.chunks_exact(n)).zip(weights) {
+        factors.copy_from_slice(&row[first..first + W]);
+        factors.iter_mut().for_each(|factor| *factor *= weight);
+    }
+    let factors = &factors[..weights.len()];
     // From the beginning of a vector on: what is above the diagonal does not matter.
     let mut from = part.start / V::LANES * V::LANES;
     while from + B * V::LANES <= part.end {
-        add_tile::<V, W, B>(n, first, from, V::LANES, columns, rows, weights);
+        add_tile::<V, W, B>(n, from, V::LANES, columns, rows, factors);
         from += B * V::LANES;
     }
+    // Wide tiles have more to do for each factor that is loaded.
+    while from + 2 * V::LANES <= part.end {
+        add_tile::<V, W, 2>(n, from, V::LANES, columns, rows, factors);
+        from += 2 * V::LANES;
+    }
     while from < part.end {
-        add_tile::<V, W, 1>(n, first, from, V::LANES.min(part.end - from), columns, rows, weights);
+        add_tile::<V, W, 1>(n, from, V::LANES.min(part.end - from), columns, rows, factors);
         from += V::LANES;
     }
 }
 
-/// One tile: `W` columns, which begin with column `first`, from row `from` on. `width` is the length of its last vector.
+/// One tile: `W` columns from row `from` on, to which each of `rows` is added with a factor for each column. `width` is the length of its last
+/// vector.
 #[inline(always)]
 fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
-    first: usize,
     from: usize,
     width: usize,
     columns: &mut [f64],
     rows: &[f64],
-    weights: &[f64],
+    factors: &[[f64; W]],
 ) {
     let mut sums = [[V::splat(0.0); B]; W];
     for q in 0..W {
@@ -239,13 +250,14 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
             sums[q][b] = load(width, &columns[q * n + from + b * V::LANES..]);
         }
     }
-    for (row, weight) in rows.chunks_exact(n).zip(weights) {
+    for (row, factors) in rows.chunks_exact(n).zip(factors) {
+        let row = &row[from..];
         let mut x = [V::splat(0.0); B];
         for b in 0..B {
-            x[b] = load(width, &row[from + b * V::LANES..]);
+            x[b] = load(width, &row[b * V::LANES..]);
         }
         for q in 0..W {
-            let factor = V::splat(weight * row[first + q]);
+            let factor = V::splat(factors[q]);
             for b in 0..B {
                 sums[q][b] = factor.mul_add(x[b], sums[q][b]);
             }

@@ -141,6 +141,36 @@ fn a_minimiser_is_told_once() {
     assert_eq!(fit.minimiser(&core, 1e3), None);
 }
 
+/// Prints what a fit of a full model from scratch takes, and what taking a point in: `cargo test --release -p cbo --lib times_of_a_fit -- --ignored
+/// --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn times_of_a_fit() {
+    const TIMES: usize = 200;
+    for dim in [5, 10, 20, 40] {
+        let terms = Kind::Full.terms(dim);
+        let f = |x: &[f64]| quadratic(x) + x.iter().map(|x| (3.0 * x).sin()).sum::<f64>();
+        let all = samples(dim, 3 * terms, 1.0 - 0.2 / terms as f64, f);
+        let mut points: VecDeque<Sample> = all.iter().take(2 * terms).cloned().collect();
+        let (mut fit, mut fits) = (None, Vec::new());
+        for _ in 0..TIMES {
+            let start = std::time::Instant::now();
+            fit = Regression::new(Kind::Full, frame(dim), &points, 4, fit);
+            fits.push(start.elapsed().as_secs_f64());
+        }
+        let mut fit = fit.expect("a fit");
+        let start = std::time::Instant::now();
+        for sample in all.iter().skip(2 * terms).take(terms / 2) {
+            points.pop_front();
+            points.push_back(sample.clone());
+            assert!(fit.update(&points, 4));
+        }
+        let update = start.elapsed().as_secs_f64() / (terms / 2) as f64;
+        let best = fits.into_iter().fold(f64::INFINITY, f64::min);
+        println!("d = {dim}, {terms} terms: a fit {:.3} ms, a point taken in {:.4} ms", 1e3 * best, 1e3 * update);
+    }
+}
+
 fn extremes(points: &VecDeque<Sample>) -> (f64, f64) {
     points.iter().fold((f64::INFINITY, 0.0), |(low, high), p| (f64::min(low, p.value), f64::max(high, p.value)))
 }
