@@ -19,8 +19,10 @@ const CHOICE: usize = 200;
 const PLENTY: f64 = 1000.0;
 /// up to this multiple of the usual population.
 const LARGEST: usize = 256;
-/// Points of which a small run starts from the best.
+/// A small run starts from the best of so many points for each coordinate: among narrow valleys that tells the deep ones from the others,
 const DRAWN: usize = 10;
+/// but of no more than this, which do not grow costly in many dimensions.
+const MOST_DRAWN: usize = 200;
 /// A run without a limit ends when so many restarts in a row, which took so many times the evaluations before them, brought nothing,
 const FRUITLESS_RUNS: u32 = 5;
 const FRUITLESS_FACTOR: f64 = 2.0;
@@ -179,7 +181,7 @@ impl<'a> Driver<'a> {
         self.judge(end);
         noise::confirm(desk).await;
         let arm = |name, times, step, drawn| Arm { name, times, step, drawn, spent: 0, best: f64::INFINITY };
-        let mut arms = [arm("large run", 4, WIDE, 1), arm("small run", 1, NEAR, DRAWN)];
+        let mut arms = [arm("large run", 4, WIDE, 1), arm("small run", 1, NEAR, (DRAWN * self.dim).min(MOST_DRAWN))];
         let (mut fruitless, mut found_at, mut visits) = (0, desk.with(|sheet| sheet.spent), 1);
         loop {
             // The arm that has used least, where the better one may use three times as much, and so may small runs on a smooth function.
