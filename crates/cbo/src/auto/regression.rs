@@ -7,7 +7,7 @@ use super::model::{Frame, Kind, Model, fill};
 use crate::buffer::Buffer;
 use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use crate::matrix::pairs::add_squares_of_pairs;
-use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
+use crate::matrix::symmetric::{add_squares, add_squares_of, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,
@@ -49,7 +49,7 @@ pub(super) struct Sample {
 /// A sample in the regression.
 #[derive(Debug)]
 struct Entry {
-    row: Vec<f64>,
+    row: Buffer<f64>,
     value: f64,
     /// 0 if it is not in the sums.
     weight: f64,
@@ -67,12 +67,11 @@ pub(super) struct Regression {
     entries: VecDeque<Entry>,
     oldest: u64,
     /// The rows of points that are gone, for those to come.
-    spare: Vec<Vec<f64>>,
+    spare: Vec<Buffer<f64>>,
     /// Their numbers, the best first.
     order: Vec<u64>,
-    /// The Cholesky factor of the matrix, as it was when the equations were solved, and the rows of the points that counted.
+    /// The Cholesky factor of the matrix, as it was when the equations were solved.
     factor: Buffer<f64>,
-    rows: Buffer<f64>,
     /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
     /// be added.
     inverse: Buffer<f64>,
@@ -143,10 +142,10 @@ impl Regression {
             return None;
         }
         let order: Vec<u64> = order.iter().map(|sample| sample.number).collect();
-        let (mut factor, mut rows, mut spare) = (Buffer::new(0), Buffer::new(0), Vec::new());
+        let (mut factor, mut spare) = (Buffer::new(0), Vec::new());
         if let Some(mut before) = before.filter(|before| before.kind == kind) {
             before.release(before.entries.len());
-            (factor, rows, spare) = (before.factor, before.rows, before.spare);
+            (factor, spare) = (before.factor, before.spare);
         }
         let mut new = Self {
             kind,
@@ -159,7 +158,6 @@ impl Regression {
             spare,
             order,
             factor,
-            rows,
             inverse: Buffer::new(0),
             directions: Buffer::new(0),
             gains: Vec::new(),
@@ -186,7 +184,7 @@ impl Regression {
         let mut points = joined(samples.clone().map(|sample| sample.point.as_slice()));
         self.frame.enter(&mut points);
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
-            let mut row = self.spare.pop().unwrap_or_else(|| vec![0.0; self.coefficients.len()]);
+            let mut row = self.spare.pop().unwrap_or_else(|| Buffer::new(self.coefficients.len()));
             fill(self.kind, point, &mut row);
             self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
         }
@@ -211,25 +209,17 @@ impl Regression {
         }
         let counting = || self.entries.iter().filter(|entry| entry.weight > 0.0);
         let weights: Vec<f64> = counting().map(|entry| entry.weight).collect();
-        let size = weights.len() * width;
-        let mut all = std::mem::replace(&mut self.rows, Buffer::new(0));
-        if all.len() < size {
-            all = Buffer::new(size);
-        }
-        let rows = &mut all[..size];
         let mut right = vec![0.0; width];
-        for (entry, row) in counting().zip(rows.chunks_exact_mut(width)) {
-            row.copy_from_slice(&entry.row);
-            axpy_to(entry.weight * entry.value, row, &mut right);
-        }
+        counting().for_each(|entry| axpy_to(entry.weight * entry.value, &entry.row, &mut right));
         let mut matrix = std::mem::replace(&mut self.factor, Buffer::new(0));
         match matrix.len() == width * width {
             true => matrix.fill(0.0),
             false => matrix = Buffer::new(width * width),
         }
+        let rows = counting().map(|entry| &entry.row[..]);
         match self.kind {
             Kind::Full => add_squares_of_pairs(1 + self.frame.mean.len(), width, &mut matrix, rows, &weights),
-            _ => add_squares(width, &mut matrix, rows, &weights),
+            _ => add_squares_of(width, &mut matrix, rows, &weights),
         }
         let ridge = RIDGE * (0..terms).map(|k| matrix[k * width + k]).sum::<f64>() / terms as f64;
         (0..terms).for_each(|k| matrix[k * width + k] += ridge);
@@ -240,7 +230,7 @@ impl Regression {
         solve_lower(width, &matrix, &mut right);
         solve_lower_transposed(width, &matrix, &mut right);
         self.coefficients = right;
-        (self.factor, self.rows) = (matrix, all);
+        self.factor = matrix;
         self.read_off()
     }
 

@@ -3,12 +3,18 @@
 //! Of numbers `x_0 .. x_(d-1)` such a row has `x_a x_b` for a <= b, by a, then b. An entry of its square is the product of four numbers, in
 //! whatever order, so about a third of the entries are computed and the others are copies of them.
 
-use super::symmetric::{ROWS, add_to_columns};
+use super::symmetric::{add_to_columns, in_blocks};
 use crate::simd::{Kernel, Vector, run};
 
 /// Adds `weight row row'` to a symmetric matrix, which was zero before, for each row of `rows` with its weight. Rows have the products of
 /// `count` numbers and zeros up to `n`, the order of the matrix.
-pub(crate) fn add_squares_of_pairs(count: usize, n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+pub(crate) fn add_squares_of_pairs<'a>(
+    count: usize,
+    n: usize,
+    matrix: &mut [f64],
+    rows: impl Iterator<Item = &'a [f64]>,
+    weights: &[f64],
+) {
     run(AddSquaresOfPairs { count, n, matrix, rows, weights });
     copy_the_others(count, n, matrix);
 }
@@ -18,40 +24,40 @@ fn place(count: usize, a: usize, b: usize) -> usize {
     a * count - a * a.saturating_sub(1) / 2 + b - a
 }
 
-struct AddSquaresOfPairs<'a> {
+struct AddSquaresOfPairs<'a, R> {
     count: usize,
     n: usize,
     matrix: &'a mut [f64],
-    rows: &'a [f64],
+    rows: R,
     weights: &'a [f64],
 }
 
-impl Kernel<f64> for AddSquaresOfPairs<'_> {
+impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquaresOfPairs<'_, R> {
     type Output = ();
     /// Adds to the entries `(a, b), (c, d)` with c >= b, and to some others, which do not matter.
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { count, n, matrix, rows, weights } = self;
-        let wide = if V::REGISTERS >= 32 { 4 } else { 2 };
-        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
+        let wide = V::REGISTERS >= 32;
+        in_blocks(rows, weights, |rows, weights| {
             for a in 0..count {
                 let mut b = a;
                 while b < count {
                     let (first, part) = (place(count, a, b), place(count, b, b)..n);
                     let columns = &mut matrix[first * n..];
-                    if b + wide > count {
-                        add_to_columns::<V, 1, 4>(n, first, part, columns, rows, weights);
-                        b += 1;
-                    } else if wide == 4 {
+                    if wide && b + 4 <= count {
                         add_to_columns::<V, 4, 4>(n, first, part, columns, rows, weights);
                         b += 4;
-                    } else {
+                    } else if b + 2 <= count {
                         add_to_columns::<V, 2, 2>(n, first, part, columns, rows, weights);
                         b += 2;
+                    } else {
+                        add_to_columns::<V, 1, 4>(n, first, part, columns, rows, weights);
+                        b += 1;
                     }
                 }
             }
-        }
+        });
     }
 }
 
@@ -100,7 +106,7 @@ mod tests {
             let (n, rows) = products(count, 70);
             let weights: Vec<f64> = (0..70).map(|i| 1.0 + i as f64).collect();
             let mut matrix = vec![0.0; n * n];
-            add_squares_of_pairs(count, n, &mut matrix, &rows, &weights);
+            add_squares_of_pairs(count, n, &mut matrix, rows.chunks_exact(n), &weights);
             let plain = lower(n, &squares(n, &rows, &weights));
             for (at, (a, b)) in lower(n, &matrix).iter().zip(&plain).enumerate() {
                 assert!((a - b).abs() < 1e-10 * (1.0 + b.abs()), "{a} is not {b}, entry {at} of {count} numbers");
@@ -114,7 +120,8 @@ mod tests {
         let weights = vec![0.7; 50];
         let results = available().into_iter().map(|set| {
             let mut matrix = vec![0.0; n * n];
-            run_on(set, AddSquaresOfPairs { count: 11, n, matrix: &mut matrix, rows: &rows, weights: &weights });
+            let rows = rows.chunks_exact(n);
+            run_on(set, AddSquaresOfPairs { count: 11, n, matrix: &mut matrix, rows, weights: &weights });
             copy_the_others(11, n, &mut matrix);
             lower(n, &matrix)
         });

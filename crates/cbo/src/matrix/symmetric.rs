@@ -86,49 +86,95 @@ fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
     panel: &mut [f64],
 ) {
     let mut row = first;
+    // Two vectors at once have more to do for each factor that is loaded.
+    while row + 2 * V::LANES <= n {
+        subtract_tile::<V, W, 2>(n, first, row, V::LANES, before, panel);
+        row += 2 * V::LANES;
+    }
     while row < n {
-        let size = V::LANES.min(n - row);
-        let mut sums = [V::splat(0.0); W];
-        for q in 0..W {
-            sums[q] = load(size, &panel[q * n + row..]);
+        subtract_tile::<V, W, 1>(n, first, row, V::LANES.min(n - row), before, panel);
+        row += V::LANES;
+    }
+}
+
+/// One tile of it: `B` vectors from row `row` on. `width` is the length of the last one.
+#[inline(always)]
+fn subtract_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+    n: usize,
+    first: usize,
+    row: usize,
+    width: usize,
+    before: &[f64],
+    panel: &mut [f64],
+) {
+    let mut sums = [[V::splat(0.0); B]; W];
+    for q in 0..W {
+        for b in 0..B {
+            sums[q][b] = load(width, &panel[q * n + row + b * V::LANES..]);
         }
-        for column in before.chunks_exact(n) {
-            let factors = &column[first..first + W];
-            let v = load::<V>(size, &column[row..]);
-            for q in 0..W {
-                sums[q] = V::splat(-factors[q]).mul_add(v, sums[q]);
+    }
+    for column in before.chunks_exact(n) {
+        let factors = &column[first..first + W];
+        let mut v = [V::splat(0.0); B];
+        for b in 0..B {
+            v[b] = load(width, &column[row + b * V::LANES..]);
+        }
+        for q in 0..W {
+            let factor = V::splat(-factors[q]);
+            for b in 0..B {
+                sums[q][b] = factor.mul_add(v[b], sums[q][b]);
             }
         }
-        for q in 0..W {
-            store(sums[q], &mut panel[q * n + row..q * n + row + size]);
+    }
+    for (q, sums) in sums.iter().enumerate() {
+        for (b, sum) in sums.iter().enumerate() {
+            let at = q * n + row + b * V::LANES;
+            store(*sum, &mut panel[at..at + width]);
         }
-        row += V::LANES;
     }
 }
 
 /// Rows of which the squares are added in one pass over a matrix.
 pub(super) const ROWS: usize = 32;
 
-/// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
+/// Adds `weight row row'` to a symmetric matrix, for each of the rows, which follow each other, with its weight.
 pub(crate) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+    run(AddSquares { n, matrix, rows: rows.chunks_exact(n), weights });
+}
+
+/// The same for rows that lie anywhere.
+pub(crate) fn add_squares_of<'a>(n: usize, matrix: &mut [f64], rows: impl Iterator<Item = &'a [f64]>, weights: &[f64]) {
     run(AddSquares { n, matrix, rows, weights });
 }
 
-struct AddSquares<'a> {
+struct AddSquares<'a, R> {
     n: usize,
     matrix: &'a mut [f64],
-    rows: &'a [f64],
+    rows: R,
     weights: &'a [f64],
 }
 
-impl Kernel<f64> for AddSquares<'_> {
+impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquares<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, matrix, rows, weights } = self;
-        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
-            add_block::<V>(n, n, matrix, rows, weights);
-        }
+        in_blocks(rows, weights, |rows, weights| add_block::<V>(n, n, matrix, rows, weights));
+    }
+}
+
+/// Hands over rows and weights, a few at once.
+#[inline(always)]
+pub(super) fn in_blocks<'a>(
+    rows: impl Iterator<Item = &'a [f64]>,
+    weights: &[f64],
+    mut add: impl FnMut(&[&[f64]], &[f64]),
+) {
+    let mut rows = rows;
+    let mut block: [&[f64]; ROWS] = [&[]; ROWS];
+    for weights in weights.chunks(ROWS) {
+        block.iter_mut().zip(rows.by_ref().take(weights.len())).for_each(|(to, row)| *to = row);
+        add(&block[..weights.len()], weights);
     }
 }
 
@@ -151,7 +197,7 @@ impl Kernel<f64> for AddSquaresTo<'_> {
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, first, columns, rows, weights } = self;
         let end = first + columns.len() / n;
-        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
+        in_blocks(rows.chunks_exact(n), weights, |rows, weights| {
             let mut at = first;
             while at < end {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
@@ -163,13 +209,13 @@ impl Kernel<f64> for AddSquaresTo<'_> {
                 }
                 at += if four { 4 } else { 1 };
             }
-        }
+        });
     }
 }
 
 /// Adds the squares of a few rows, of which only the first `size` entries are not zero.
 #[inline(always)]
-fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
+fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[&[f64]], weights: &[f64]) {
     // As many sums as fit the registers, so that an entry is read and written once for all rows.
     if V::REGISTERS >= 32 {
         add_tiles::<V, 4, 4>(n, size, matrix, rows, weights)
@@ -184,7 +230,7 @@ fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     size: usize,
     matrix: &mut [f64],
-    rows: &[f64],
+    rows: &[&[f64]],
     weights: &[f64],
 ) {
     let mut first = 0;
@@ -207,11 +253,11 @@ pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: u
     first: usize,
     part: Range<usize>,
     columns: &mut [f64],
-    rows: &[f64],
+    rows: &[&[f64]],
     weights: &[f64],
 ) {
     let mut factors = [[0.0; W]; ROWS];
-    for ((factors, row), weight) in factors.iter_mut().zip(rows.chunks_exact(n)).zip(weights) {
+    for ((factors, row), weight) in factors.iter_mut().zip(rows).zip(weights) {
         factors.copy_from_slice(&row[first..first + W]);
         factors.iter_mut().for_each(|factor| *factor *= weight);
     }
@@ -223,7 +269,11 @@ pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: u
         from += B * V::LANES;
     }
     // Wide tiles have more to do for each factor that is loaded.
-    while from + 2 * V::LANES <= part.end {
+    if B > 3 && from + 3 * V::LANES <= part.end {
+        add_tile::<V, W, 3>(n, from, V::LANES, columns, rows, factors);
+        from += 3 * V::LANES;
+    }
+    if from + 2 * V::LANES <= part.end {
         add_tile::<V, W, 2>(n, from, V::LANES, columns, rows, factors);
         from += 2 * V::LANES;
     }
@@ -241,7 +291,7 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     from: usize,
     width: usize,
     columns: &mut [f64],
-    rows: &[f64],
+    rows: &[&[f64]],
     factors: &[[f64; W]],
 ) {
     let mut sums = [[V::splat(0.0); B]; W];
@@ -250,7 +300,7 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
             sums[q][b] = load(width, &columns[q * n + from + b * V::LANES..]);
         }
     }
-    for (row, factors) in rows.chunks_exact(n).zip(factors) {
+    for (row, factors) in rows.iter().zip(factors) {
         let row = &row[from..];
         let mut x = [V::splat(0.0); B];
         for b in 0..B {
@@ -288,9 +338,11 @@ impl Kernel<f64> for Inverse<'_> {
         let Self { n, factor } = self;
         let rows = if V::REGISTERS >= 32 { invert::<V, 8>(n, factor) } else { invert::<V, 4>(n, factor) };
         let mut matrix = Buffer::new(n * n);
-        for (at, rows) in rows.chunks(ROWS * n).enumerate() {
-            add_block::<V>(n, n.min((at + 1) * ROWS), &mut matrix, rows, &[1.0; ROWS][..rows.len() / n]);
-        }
+        let mut size = 0;
+        in_blocks(rows.chunks_exact(n), &vec![1.0; n], |rows, weights| {
+            size += rows.len();
+            add_block::<V>(n, size, &mut matrix, rows, weights);
+        });
         matrix
     }
 }
