@@ -19,8 +19,13 @@ use cbo::{Rows, Scalar};
 /// The step of the noise that random shifts use; rotations use another.
 const STEP: u64 = 0;
 
-/// Rows that are rotated together, sharing each load of the matrix.
-const TOGETHER: usize = 4;
+/// Rows that are rotated together share each load of the matrix: so many in few dimensions,
+const TOGETHER: usize = 8;
+/// and so many in others, where the matrix is in no fast memory.
+const MANY: usize = 64;
+
+/// Coordinates of the original problem whose part of the matrix lies together.
+const PANEL: usize = 32;
 
 /// Where the minimiser moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,19 +143,14 @@ impl Transform {
     }
 }
 
-/// `dim` rounded up to whole vectors of either precision.
-fn stride(dim: usize) -> usize {
-    dim.div_ceil(16) * 16
-}
-
 /// A transform in the precision and layout of the kernel.
 #[derive(Clone, Debug)]
 pub struct Tables<T> {
     original: Vec<T>,
     moved: Vec<T>,
-    /// The columns of the rotation, one after the other, each padded with zeros to whole vectors; empty without a
-    /// rotation.
-    columns: Vec<T>,
+    /// The rotation in panels of [`PANEL`] rows, one after the other, each column by column, with zeros for rows that are not there;
+    /// empty without a rotation.
+    panels: Vec<T>,
 }
 
 impl<T: Scalar> Tables<T> {
@@ -158,18 +158,18 @@ impl<T: Scalar> Tables<T> {
         let dim = original.len();
         let rounded = |values: &[f64]| values.iter().map(|v| T::from_f64(*v)).collect();
         let entry = |r: &Rotation, i: usize, j: usize| if i < dim { T::from_f64(r.row(i)[j]) } else { T::default() };
-        let mut columns = Vec::new();
+        let mut panels = Vec::new();
         if let Some(r) = rotation {
-            for j in 0..dim {
-                columns.extend((0..stride(dim)).map(|i| entry(r, i, j)));
+            for first in (0..dim).step_by(PANEL) {
+                (0..dim).for_each(|j| panels.extend((first..first + PANEL).map(|i| entry(r, i, j))));
             }
         }
-        Self { original: rounded(original), moved: rounded(moved), columns }
+        Self { original: rounded(original), moved: rounded(moved), panels }
     }
 
     /// Rows of a block of [`map_blocks`](Self::map_blocks).
     pub(crate) fn block_rows(dim: usize) -> usize {
-        if dim <= STACK_DIM { 16 * STACK_DIM / dim / 16 * 16 } else { 16 }
+        if dim <= STACK_DIM { 16 * STACK_DIM / dim / 16 * 16 } else { MANY }
     }
 
     /// The point of the original problem, by the operations of the kernel.
@@ -177,12 +177,12 @@ impl<T: Scalar> Tables<T> {
         let dim = x.len();
         let number = |value: &T| Traced::constant(value.to_f64());
         let from_minimiser: Vec<Traced> = x.iter().zip(&self.moved).map(|(&x, moved)| x - number(moved)).collect();
-        if self.columns.is_empty() {
+        if self.panels.is_empty() {
             return from_minimiser.iter().zip(&self.original).map(|(&z, original)| z + number(original)).collect();
         }
         let row = |(i, original): (usize, &T)| {
-            let terms = self.columns.chunks_exact(stride(dim)).zip(&from_minimiser);
-            terms.fold(number(original), |sum, (column, &z)| number(&column[i]).mul_add(z, sum))
+            let terms = self.panels[i / PANEL * PANEL * dim..].chunks_exact(PANEL).zip(&from_minimiser);
+            terms.fold(number(original), |sum, (column, &z)| number(&column[i % PANEL]).mul_add(z, sum))
         };
         self.original.iter().enumerate().map(row).collect()
     }
@@ -196,15 +196,15 @@ impl<T: Scalar> Tables<T> {
         mut next: impl FnMut(usize, Rows<'_, T>),
     ) {
         let dim = rows.dim();
-        let mut stack = [T::default(); 16 * STACK_DIM + TOGETHER * STACK_DIM];
+        let mut stack = [T::default(); (16 + TOGETHER) * STACK_DIM];
         let mut heap = Vec::new();
-        let scratch = if dim <= STACK_DIM {
-            &mut stack[..]
+        let (scratch, together) = if dim <= STACK_DIM {
+            (&mut stack[..], TOGETHER)
         } else {
-            heap.resize((16 + TOGETHER) * dim, T::default());
-            &mut heap[..]
+            heap.resize(2 * MANY * dim, T::default());
+            (&mut heap[..], MANY)
         };
-        let (differences, mapped) = scratch.split_at_mut(TOGETHER * dim);
+        let (differences, mapped) = scratch.split_at_mut(together * dim);
         // Whole groups of lanes for the evaluation that follows.
         let block = Self::block_rows(dim);
         for (index, part) in rows.as_slice().chunks(block * dim).enumerate() {
@@ -227,24 +227,25 @@ impl<T: Scalar> Kernel<T> for Map<'_, T> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let Tables { original, moved, columns } = self.tables;
+        let Tables { original, moved, panels } = self.tables;
         let dim = original.len();
-        let several = TOGETHER * dim;
+        let several = self.differences.len();
         for (from, to) in self.from.chunks(several).zip(self.to.chunks_mut(several)) {
-            let rotated = !columns.is_empty();
             let differences = &mut self.differences[..from.len()];
             for (x, z) in from.chunks_exact(dim).zip(differences.chunks_exact_mut(dim)) {
                 subtract::<V>(x, moved, z);
             }
-            if !rotated {
+            if panels.is_empty() {
                 for (z, y) in differences.chunks_exact(dim).zip(to.chunks_exact_mut(dim)) {
                     add::<V>(z, original, y);
                 }
-            } else if from.len() == several {
-                rotate::<V, TOGETHER>(differences, columns, original, to);
-            } else {
-                for (z, y) in differences.chunks_exact(dim).zip(to.chunks_exact_mut(dim)) {
-                    rotate::<V, 1>(z, columns, original, y);
+            }
+            for (panel, first) in panels.chunks_exact(PANEL * dim).zip((0..dim).step_by(PANEL)) {
+                // As many sums as fit the registers.
+                if V::REGISTERS >= 32 {
+                    rotate::<V, 8>(differences, panel, first, original, to);
+                } else {
+                    rotate::<V, 4>(differences, panel, first, original, to);
                 }
             }
         }
@@ -265,29 +266,75 @@ fn add<V: Vector>(z: &[V::Scalar], original: &[V::Scalar], y: &mut [V::Scalar]) 
     }
 }
 
-/// y = original + Q z for `N` rows, a row's sums in the same order whatever `N` is.
+/// y = original + Q z for all rows, `N` of them at a time, in the coordinates of a panel, of which `first` is the first. A row's sums are in the same order
+/// whatever `N` is.
 #[inline(always)]
 fn rotate<V: Vector, const N: usize>(
     z: &[V::Scalar],
-    columns: &[V::Scalar],
+    panel: &[V::Scalar],
+    first: usize,
     original: &[V::Scalar],
     y: &mut [V::Scalar],
 ) {
     let dim = original.len();
+    let end = dim.min(first + PANEL);
+    let mut c = first;
+    while c < end {
+        let wide = c + V::LANES < end;
+        let at = c - first;
+        for (z, y) in z.chunks(N * dim).zip(y.chunks_mut(N * dim)) {
+            if z.len() < N * dim {
+                for (z, y) in z.chunks_exact(dim).zip(y.chunks_exact_mut(dim)) {
+                    let rotate_one = if wide { rotate_tile::<V, 1, 2> } else { rotate_tile::<V, 1, 1> };
+                    rotate_one(z, (panel, at), &original[c..], c, y);
+                }
+            } else if wide {
+                rotate_tile::<V, N, 2>(z, (panel, at), &original[c..], c, y);
+            } else {
+                rotate_tile::<V, N, 1>(z, (panel, at), &original[c..], c, y);
+            }
+        }
+        c += if wide { 2 * V::LANES } else { V::LANES };
+    }
+}
+
+/// The same for `N` rows and `W` vectors, from coordinate `c` on, which is number `at` of the panel.
+#[inline(always)]
+fn rotate_tile<V: Vector, const N: usize, const W: usize>(
+    z: &[V::Scalar],
+    (panel, at): (&[V::Scalar], usize),
+    original: &[V::Scalar],
+    c: usize,
+    y: &mut [V::Scalar],
+) {
+    let dim = z.len() / N;
     let mut rows = [&z[..dim]; N];
     for n in 1..N {
         rows[n] = &z[n * dim..(n + 1) * dim];
     }
-    for c in (0..dim).step_by(V::LANES) {
-        let mut sums = [V::load_partial(&original[c..]); N];
-        for (j, column) in columns.chunks_exact(stride(dim)).enumerate() {
-            let column = V::load(&column[c..c + V::LANES]);
-            for n in 0..N {
-                sums[n] = column.mul_add(V::splat(rows[n][j]), sums[n]);
-            }
+    let mut sums = [[V::splat(V::Scalar::default()); W]; N];
+    for w in 0..W {
+        let start = V::load_partial(&original[w * V::LANES..]);
+        for n in 0..N {
+            sums[n][w] = start;
+        }
+    }
+    for j in 0..dim {
+        let column = &panel[j * PANEL + at..][..W * V::LANES];
+        let mut entries = [sums[0][0]; W];
+        for w in 0..W {
+            entries[w] = V::load(&column[w * V::LANES..(w + 1) * V::LANES]);
         }
         for n in 0..N {
-            sums[n].store_partial(&mut y[n * dim + c..(n + 1) * dim]);
+            let z = V::splat(rows[n][j]);
+            for w in 0..W {
+                sums[n][w] = entries[w].mul_add(z, sums[n][w]);
+            }
+        }
+    }
+    for n in 0..N {
+        for w in 0..W {
+            sums[n][w].store_partial(&mut y[n * dim + c + w * V::LANES..(n + 1) * dim]);
         }
     }
 }
