@@ -1,6 +1,7 @@
 //! The particles of a run spread over ranks, those of each rank on a GPU.
 
-use crate::{Cuda, refuse};
+use crate::cuda::Gpu;
+use crate::{Cuda, Fault, refuse};
 use cbo::device::{Backend, Device};
 use cbo::ranks::{Columns, Particles};
 use cbo::{ConfigError, Objective, Plan, Scalar, SolveError};
@@ -14,6 +15,12 @@ pub struct OnRanks {
 }
 
 impl Cuda {
+    /// The GPU of a rank that has this place among the ranks of its machine, from 0. Where there are fewer GPUs than ranks, they share them.
+    pub fn open_for_rank(place: usize) -> Result<Self, Fault> {
+        // Where there are none, opening one says so.
+        Self::open(place % Gpu::count()?.max(1))
+    }
+
     /// The GPU as that of one of several ranks.
     #[must_use]
     pub fn on_ranks(&self, particles: Particles) -> OnRanks {
