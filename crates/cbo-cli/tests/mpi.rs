@@ -145,7 +145,10 @@ fn what_cannot_be_spread_is_refused_by_name_and_said_once() {
         ("minimize sphere --dim 5 --particles 100 --constraint sum>=1 --method cbo", "constraint"),
         ("minimize sphere --dim 5 --particles 100 --device cuda --schedule dynamic", "leave one of the two out"),
         ("minimize sphere --dim 5 --particles 100 --device cuda --batch 10", "batch = 10: is for one GPU"),
-        ("minimize --command ./none --dim 5 --bounds -1,1 --device cuda", "programs run on the processor"),
+        (
+            "minimize --command true --protocol json --dim 5 --bounds -1,1 --method cbo --device cuda",
+            "programs run on the processor",
+        ),
         ("mnist train --data built-in --epochs 1 --device cuda", "several ranks train by their processors"),
     ] {
         let seen = run(&program, 2, &words(line));

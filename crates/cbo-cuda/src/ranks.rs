@@ -8,6 +8,19 @@ use cbo::{ConfigError, Objective, Plan, Scalar, SolveError};
 
 /// The particles of a run, spread over ranks, each of which holds its own on a GPU: to be used by all ranks, through
 /// [`solve_on`](cbo::ranks::solve_on) and [`resume_on`](cbo::ranks::resume_on), as [`Particles`] is. Ranks of one machine may share a GPU.
+///
+/// ```no_run
+/// use cbo::ranks::{Communicator, Particles, in_threads, solve_on};
+/// use cbo::CboConfig;
+/// use cbo_problems::Problem;
+///
+/// let (config, problem) = (CboConfig { particles: 1_000_000, ..CboConfig::default() }, Problem::named("rastrigin", 20)?);
+/// let runs = in_threads(4, |rank| {
+///     let gpu = cbo_cuda::Cuda::open_for_rank(rank.rank()).expect("a GPU").on_ranks(Particles::new(rank));
+///     solve_on::<f64>(&gpu, &config, &problem, &mut ())
+/// });
+/// # Ok::<(), cbo_problems::ProblemError>(())
+/// ```
 #[derive(Debug)]
 pub struct OnRanks {
     gpu: Cuda,
