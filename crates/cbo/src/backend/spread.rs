@@ -1,6 +1,7 @@
 //! The particles of a run spread over ranks: each has a range of the blocks, and what a step exchanges are sums.
 
 use super::contribution::{Contribution, moments_over};
+use super::share::pieces;
 use super::{Backend, Seat, Share, block_rows, first_failure};
 use crate::answers::Answers;
 use crate::config::Plan;
@@ -32,10 +33,10 @@ impl<T> Default for Seen<T> {
 /// This rank's particles, and the others to talk to.
 #[derive(Debug)]
 pub(crate) struct Spread<T> {
-    pub(super) share: Box<dyn Share<T>>,
+    share: Box<dyn Share<T>>,
     team: Team,
-    pub(super) dim: usize,
-    pub(super) keeps: Keeps,
+    dim: usize,
+    keeps: Keeps,
     /// Whether the first rank is to have all particles at the end.
     whole: bool,
     /// The sums of the step, merged.
@@ -172,6 +173,11 @@ impl<T: Scalar> Spread<T> {
         if self.team.is_first() {
             self.share.save_rest(to);
         }
+    }
+
+    /// The columns of this rank among those of all.
+    fn pieces(&self) -> (Vec<(u64, &[T])>, u64) {
+        pieces(self.share.part(), self.dim, self.keeps, self.share.columns())
     }
 
     /// The particles of this rank.
