@@ -156,7 +156,7 @@ kernels: models
 test-cuda: DEVICE = --device cuda:$(or $(GPU),0)
 test-cuda: CHECKED = $(if $(shell command -v compute-sanitizer),compute-sanitizer --error-exitcode 1 $(1)) $${CARGO_TARGET_DIR:-target}/release/cbo
 test-cuda:
-	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: lent:: other_methods:: swarms:: training:: --test-threads=4
+	CBO_CUDA=$(or $(GPU),0) $(CARGO) test --release --workspace --locked --test all -- bits:: cuda_ranks:: lent:: other_methods:: swarms:: training:: --test-threads=4
 	$(CARGO) build --release --workspace --bin cbo --locked --quiet
 	$(call CHECKED,--tool memcheck) minimize rastrigin --dim 16 --particles 5000 --steps 20 $(DEVICE)
 	$(call CHECKED,--tool racecheck) minimize rastrigin --dim 16 --particles 5000 --steps 8 $(DEVICE)

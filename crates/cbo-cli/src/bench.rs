@@ -117,7 +117,7 @@ pub fn run(args: &BenchArgs) -> Result<(), CliError> {
     };
     let (mut rows, mut swarms) = (Vec::new(), None);
     if let DeviceSpec::Cuda(number) = args.device {
-        (rows, swarms) = device::measured(args, number)?;
+        (rows, swarms) = device::measured(args, number.unwrap_or(0))?;
     } else {
         for size in sizes {
             for &set in &sets {

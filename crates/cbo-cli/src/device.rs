@@ -4,9 +4,10 @@ use crate::config_file::Origins;
 use crate::error::CliError;
 use crate::minimize::task::{Subject, Task};
 use crate::ranks;
+use cbo::ranks::farm::Schedule;
 use cbo::ranks::{Particles, resume_on, solve_on};
 use cbo::{Objective, Observer, Plan, Rows, RunReport, Scalar, SolveError, StateError};
-use cbo_cuda::Cuda;
+use cbo_cuda::{Cuda, OnRanks};
 use cbo_lab::training::{Processor, Sample, Trainer, Training};
 use cbo_problems::mnist::Labelled;
 use cbo_problems::nn::CrossEntropy;
@@ -14,7 +15,7 @@ use cbo_problems::nn::fast::Evaluator;
 use std::fmt;
 use std::str::FromStr;
 
-const NOT_ON_RANKS: &str = "a run on several ranks computes by their processors; use --device cpu, or one rank";
+const NO_TRAINING_ON_RANKS: &str = "several ranks train by their processors; use --device cpu, or one rank";
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,8 @@ pub enum DeviceSpec {
     /// By the processor.
     #[default]
     Cpu,
-    /// By the NVIDIA GPU of this number.
-    Cuda(usize),
+    /// By the NVIDIA GPU of this number; if none is given by the first one, and of several ranks of a machine by the next one each.
+    Cuda(Option<usize>),
 }
 
 impl FromStr for DeviceSpec {
@@ -33,8 +34,8 @@ impl FromStr for DeviceSpec {
         let unknown = || format!("`{text}` is no device; use cpu, cuda or cuda:N");
         match text.trim().split_once(':') {
             None if text.trim() == "cpu" => Ok(Self::Cpu),
-            None if text.trim() == "cuda" => Ok(Self::Cuda(0)),
-            Some(("cuda", number)) => number.parse().map(Self::Cuda).map_err(|_| unknown()),
+            None if text.trim() == "cuda" => Ok(Self::Cuda(None)),
+            Some(("cuda", number)) => number.parse().map(|number| Self::Cuda(Some(number))).map_err(|_| unknown()),
             _ => Err(unknown()),
         }
     }
@@ -44,7 +45,8 @@ impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Cuda(None) => f.write_str("cuda"),
+            Self::Cuda(Some(number)) => write!(f, "cuda:{number}"),
         }
     }
 }
@@ -54,44 +56,58 @@ impl fmt::Display for DeviceSpec {
 pub enum Ready {
     /// The processor.
     Processor,
-    /// A GPU.
-    Gpu(Cuda),
+    /// A GPU, and how it was asked for.
+    Gpu(Cuda, DeviceSpec),
     /// The processors of several ranks, each with some of the particles.
     Ranks(Particles),
+    /// The GPUs of several ranks, in the same way.
+    Gpus(OnRanks),
 }
 
 impl DeviceSpec {
-    /// Opens the device for a task, or says why that cannot be, before anything is written.
-    pub fn open(self, task: &Task, origins: &Origins) -> Result<Ready, CliError> {
-        let Self::Cuda(number) = self else { return Ok(Ready::Processor) };
-        let refuse = |why: &str| Err(origins.blame("device", &format!("device = {self}: {why}")));
-        if ranks::several().is_some() {
-            return refuse(NOT_ON_RANKS);
+    /// Opens the device for a task, or says why that cannot be, before anything is written. Of several ranks each opens its own, and
+    /// the `schedule` says how the task is spread.
+    pub fn open(self, task: &Task, schedule: Option<Schedule>, origins: &Origins) -> Result<Ready, CliError> {
+        if self == Self::Cpu {
+            return Ok(Ready::Processor);
         }
+        let refuse = |why: &str| Err(origins.blame("device", &format!("device = {self}: {why}")));
         if let Subject::Command(_) = task.subject {
             return refuse("programs run on the processor; leave --device out");
         }
         if task.is_constrained() {
             return refuse("constraints are not there yet; use --device cpu");
         }
-        let gpu = self.gpu(number, origins)?;
+        if ranks::several().is_some() {
+            if schedule == Some(Schedule::Dynamic) {
+                return refuse("with --schedule dynamic processors evaluate points; leave one of the two out");
+            }
+            checked(Cuda::check_on_ranks(&task.plan), origins)?;
+        }
+        let gpu = self.gpu(origins)?;
         checked(gpu.check(&task.plan), origins)?;
-        Ok(Ready::Gpu(gpu))
+        Ok(Ready::Gpu(gpu, self))
     }
 
     /// Opens the GPU for many runs at once, if it is one, or says why that cannot be; `constrained` if one of them is.
     pub fn open_for_many(self, constrained: bool, origins: &Origins) -> Result<Option<Cuda>, CliError> {
-        let Self::Cuda(number) = self else { return Ok(None) };
+        if self == Self::Cpu {
+            return Ok(None);
+        }
         if constrained {
             let message = format!("device = {self}: constraints are not there yet; use --device cpu");
             return Err(origins.blame("device", &message));
         }
-        self.gpu(number, origins).map(Some)
+        self.gpu(origins).map(Some)
     }
 
-    fn gpu(self, number: usize, origins: &Origins) -> Result<Cuda, CliError> {
+    fn gpu(self, origins: &Origins) -> Result<Cuda, CliError> {
         let refused = |fault| origins.blame("device", &format!("device = {self}: {fault}; use --device cpu"));
-        Cuda::open(number).map_err(refused)
+        match self {
+            Self::Cuda(Some(number)) => Cuda::open(number),
+            _ => Cuda::open_for_rank(ranks::place_here()),
+        }
+        .map_err(refused)
     }
 }
 
@@ -111,6 +127,22 @@ pub fn checked(outcome: Result<(), SolveError>, origins: &Origins) -> Result<(),
 }
 
 impl Ready {
+    /// The same for particles that are spread over ranks.
+    pub fn on_ranks(&self, particles: Particles) -> Self {
+        match self {
+            Self::Gpu(gpu, _) => Self::Gpus(gpu.on_ranks(particles)),
+            _ => Self::Ranks(particles),
+        }
+    }
+
+    /// What the ranks are to open, each its own.
+    pub fn spec(&self) -> DeviceSpec {
+        match self {
+            Self::Gpu(_, spec) => *spec,
+            _ => DeviceSpec::Cpu,
+        }
+    }
+
     /// [`cbo::solve`] there.
     pub fn solve<T: Scalar>(
         &self,
@@ -120,8 +152,9 @@ impl Ready {
     ) -> Result<RunReport<T>, SolveError> {
         match self {
             Self::Processor => cbo::solve(plan, objective, observer),
-            Self::Gpu(gpu) => gpu.solve(plan, objective, observer),
+            Self::Gpu(gpu, _) => gpu.solve(plan, objective, observer),
             Self::Ranks(particles) => solve_on(particles, plan, objective, observer),
+            Self::Gpus(gpus) => solve_on(gpus, plan, objective, observer),
         }
     }
 
@@ -135,8 +168,9 @@ impl Ready {
     ) -> Result<RunReport<T>, StateError> {
         match self {
             Self::Processor => cbo::resume(plan, objective, observer, state),
-            Self::Gpu(gpu) => gpu.resume(plan, objective, observer, state),
+            Self::Gpu(gpu, _) => gpu.resume(plan, objective, observer, state),
             Self::Ranks(particles) => resume_on(particles, plan, objective, observer, state),
+            Self::Gpus(gpus) => resume_on(gpus, plan, objective, observer, state),
         }
     }
 }
@@ -146,13 +180,13 @@ impl DeviceSpec {
     pub fn trainer(self, training: &Training<'_>) -> Result<Box<dyn Trainer>, CliError> {
         let Self::Cuda(number) = self else { return Ok(Box::new(Processor)) };
         if ranks::several().is_some() {
-            return Err(CliError::setting("device", self, NOT_ON_RANKS));
+            return Err(CliError::setting("device", self, NO_TRAINING_ON_RANKS));
         }
         let refuse = |error: SolveError| match error {
             SolveError::Config(error) => CliError::Usage(error.to_string()),
             error => CliError::failed(&error),
         };
-        let gpu = Cuda::open(number)
+        let gpu = Cuda::open(number.unwrap_or(0))
             .map_err(|fault| CliError::setting("device", self, format!("{fault}; use --device cpu")))?;
         gpu.networks(training.objective()).check(training.plan()).map_err(refuse)?;
         Ok(Box::new(OnGpu(gpu)))
@@ -209,12 +243,11 @@ mod tests {
     #[test]
     fn devices_are_read_and_written() {
         for (text, device) in
-            [("cpu", DeviceSpec::Cpu), ("cuda:0", DeviceSpec::Cuda(0)), ("cuda:12", DeviceSpec::Cuda(12))]
+            [("cpu", DeviceSpec::Cpu), ("cuda", DeviceSpec::Cuda(None)), ("cuda:12", DeviceSpec::Cuda(Some(12)))]
         {
             assert_eq!(text.parse(), Ok(device));
             assert_eq!(device.to_string(), text);
         }
-        assert_eq!("cuda".parse(), Ok(DeviceSpec::Cuda(0)));
         for text in ["gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", ""] {
             assert!(text.parse::<DeviceSpec>().is_err(), "{text}");
         }

@@ -106,6 +106,11 @@ pub fn part_here() -> f64 {
     }
 }
 
+/// Which place this rank has among those of its machine, from 0.
+pub fn place_here() -> usize {
+    cores::own().map_or(0, |own| own.place)
+}
+
 /// What must be the same on all ranks: the program and its arguments.
 fn facts(arguments: &[OsString]) -> Vec<(String, String)> {
     let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();

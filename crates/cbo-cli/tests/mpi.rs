@@ -143,12 +143,45 @@ fn what_cannot_be_spread_is_refused_by_name_and_said_once() {
         ("list", "only `cbo minimize`, `cbo resume`"),
         ("minimize rastrigin --dim 5 --particles 0", "particles"),
         ("minimize sphere --dim 5 --particles 100 --constraint sum>=1 --method cbo", "constraint"),
-        ("minimize sphere --dim 5 --particles 100 --device cuda", "--device cpu"),
+        ("minimize sphere --dim 5 --particles 100 --device cuda --schedule dynamic", "leave one of the two out"),
+        ("minimize sphere --dim 5 --particles 100 --device cuda --batch 10", "batch = 10: is for one GPU"),
+        (
+            "minimize --command true --protocol json --dim 5 --bounds -1,1 --method cbo --device cuda",
+            "programs run on the processor",
+        ),
+        ("mnist train --data built-in --epochs 1 --device cuda", "several ranks train by their processors"),
     ] {
         let seen = run(&program, 2, &words(line));
         let said = stderr(&seen);
         assert!(said.contains(says) && said.matches("error: ").count() == 1, "{line}: {said}");
         assert_eq!(seen.status.code(), Some(2), "{line}");
+    }
+}
+
+/// Each rank its particles on a GPU: the numbers of the processor, or, where there is no GPU, one sentence.
+#[test]
+fn ranks_have_gpus_or_say_once_that_there_are_none() {
+    let Some(program) = program() else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let line = "minimize rastrigin --dim 16 --particles 3000 --steps 20 --json --quiet";
+    let gpu = format!("{line} --device cuda");
+    if cbo(&words(&gpu)).status.code() == Some(0) {
+        let (alone, kept) = (result(&cbo(&words(&format!("{line} --method cbo")))), format!("--out {}", path(&folder)));
+        assert_eq!(result(&run(&program, 2, &words(&gpu))), alone);
+        result(&run(&program, 3, &words(&format!("{} {kept}", gpu.replace("20", "9")))));
+        let resumed = run(&program, 2, &["resume", path(&folder), "--steps", "20", "--json", "--quiet"]);
+        assert_eq!(result(&resumed)["value"], alone["value"]);
+        return;
+    }
+    for device in ["cuda", "cuda:1"] {
+        let line = format!("{line} --device {device} --out {}", path(&folder));
+        let seen = run(&program, 3, &words(&line));
+        let said = stderr(&seen);
+        let once = said.matches("error: ").count() == 1 && said.contains(&format!("error: device = {device}: "));
+        assert!(once && said.contains("; use --device cpu"), "{said}");
+        assert_eq!((seen.status.code(), stdout(&seen)), (Some(2), String::new()));
+        assert!(!folder.exists(), "nothing is written");
     }
 }
 

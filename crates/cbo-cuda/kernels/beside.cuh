@@ -2,7 +2,7 @@
 //
 // From `step.cuh`: its arguments, and where particles lie.
 
-// The extent of the swarm in each coordinate, one block each.
+// The least and the greatest number in each coordinate, one block each.
 KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
     SHARED double low[THREADS], high[THREADS];
     PHASE(t) {
@@ -19,7 +19,7 @@ KERNEL(THREADS) widths(const GRID_CONSTANT Args a) {
             if (low[t + half] < low[t]) low[t] = low[t + half];
             if (high[t + half] > high[t]) high[t] = high[t + half];
         }
-    PHASE(t) if (t == 0) a.result[BLOCK] = high[0] - low[0];
+    PHASE(t) if (t == 0) { a.result[2 * BLOCK] = low[0]; a.result[2 * BLOCK + 1] = high[0]; }
 }
 
 // The squares of SQUARED neighbouring coordinates, of row after row, summed in eight lanes: `Ensemble::mean_of_squares`.
@@ -56,12 +56,13 @@ struct BeginArgs {
     u64 particles;
     u32 key[2], initial[2];
     u32 law_kind, vanishes;
+    u32 first, padding;  // the number of the first one in the run
 };
 KERNEL(THREADS) begin(const GRID_CONSTANT BeginArgs a) {
     const Noise noise = {{a.key[0], a.key[1]}, {a.initial[0], a.initial[1]}};
     PHASE(t) for (u64 i = (u64)BLOCK * ROWS + t; i < (u64)BLOCK * ROWS + ROWS && i < a.particles; i += TEAM) {
         Lying p = {first_coordinate(a.positions, i), a.particles};
-        draw(a.law_kind, a.law, noise, (u32)i, a, p);
+        draw(a.law_kind, a.law, noise, (u32)i + a.first, i, a, p);
     }
 }
 

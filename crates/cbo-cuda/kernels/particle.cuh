@@ -99,9 +99,9 @@ template <class A> FN T settled(T x, u32 k, const A& a) {
     return x;
 }
 
-// Where a particle begins.
+// Where a particle begins: in this row of POINTS, or drawn as the particle with this number.
 enum Law { NORMAL, UNIFORM, POINTS };
-template <class A, class P> FN void draw(u32 kind, const double* law, const Noise& noise, u32 particle, const A& a, P& p) {
+template <class A, class P> FN void draw(u32 kind, const double* law, const Noise& noise, u32 particle, u64 row, const A& a, P& p) {
     for (u32 quad = 0; quad < (DIM + 3) / 4; ++quad) {
         T z[4];
         normals(noise, particle, quad, z);
@@ -111,7 +111,7 @@ template <class A, class P> FN void draw(u32 kind, const double* law, const Nois
             const u32 k = 4 * quad + j;
             if (k >= DIM) continue;
             const double uniform = ((double)words[j] + 0.5) / 4294967296.0;
-            const double first = kind == POINTS ? law[(u64)particle * DIM + k] : law[k];
+            const double first = kind == POINTS ? law[row * DIM + k] : law[k];
             p.set(k, settled((T)(kind == POINTS ? first : first + law[DIM + k] * (kind == NORMAL ? (double)z[j] : uniform)), k, a));
         }
     }
@@ -122,6 +122,13 @@ template <class A, class P> FN void draw(u32 kind, const double* law, const Nois
 #define DRAWN_AS(particle) ((particle) / 2)
 #else
 #define DRAWN_AS(particle) (particle)
+#endif
+
+// The number of a particle in the run, whose noise it has: of several ranks, each has the particles from `first` on.
+#if SPREAD
+#define NUMBER(a, i) ((u32)(i) + (a).first)
+#else
+#define NUMBER(a, i) ((u32)(i))
 #endif
 
 #if PULLED
@@ -154,9 +161,9 @@ template <class A> struct Mover {
     T pull_amplitude;
 #endif
 #endif
-    template <class P> FN_MEMBER Mover(const A& args, u32 i, const P& p) : a(args), particle(i) {
+    template <class P> FN_MEMBER Mover(const A& args, u32 i, const P& p) : a(args), particle(NUMBER(args, i)) {
 #if HOPPING == 2
-        reach = a.noise * (i % 2 ? (T)-1.0 : (T)1.0);
+        reach = a.noise * (particle % 2 ? (T)-1.0 : (T)1.0);
 #elif HOPPING
         reach = a.noise;
 #endif

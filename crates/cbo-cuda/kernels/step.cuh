@@ -5,6 +5,9 @@
 // have them, and so on until all are one. The last one also decides where the next move goes, so that a step can follow another before
 // anybody has looked at it: it reads positions and energies where the step before has left them and writes them elsewhere.
 //
+// Where particles are SPREAD over ranks, sums are merged as far as the tree allows without those of the others, `grain` blocks in one, and
+// the processor takes each of these: it alone knows where the next move goes.
+//
 // From `source.rs`: T, DIM, ROWS, THREADS, CHUNK, the switches below, and the functions `energy`, `vanishes` and `energy_vanishing`; from
 // `particle.cuh` the move and the sums.
 
@@ -15,6 +18,9 @@
 #define PARTS (CHUNK / PART)
 #define PART_OF(from, members, at) \
     (from) + FIELDS + (at) % DIM + (u64)((at) / DIM) * PART * STRIDE, (members) > (at) / DIM * PART ? (members) - (at) / DIM * PART : 0
+
+// Words of what is published of a node: its sums, and the position of its best particle; an even number of them.
+#define RECORD (2 * STRIDE + (DIM * (sizeof(T) / 4) + 1) / 2 * 2)
 
 // What the weights of a block are relative to, if so much is its least energy. Those by rank are relative to nothing.
 #if RANKED
@@ -53,6 +59,10 @@ struct Args {
     u32 follows;  // whether the centre and what depends on it are in `heading`
     u32 padding;
     u32* arrived;  // thread blocks that have come to a place of the tree
+#if SPREAD
+    u32 first;  // the number of the first particle in the run
+    u32 grain;  // blocks that are merged here: a subtree of the run's tree each
+#endif
 #if HOPPING
     const T* widths;  // the deviations of the initial law
 #endif
@@ -76,6 +86,9 @@ struct Now {
     const T &keep, &noise, &kick, &longest;
     const T *low, *high, *centre;
     u32 kicks, vanishes;
+#if SPREAD
+    u32 first;
+#endif
 #if HOPPING
     const T* widths;
 #endif
@@ -88,6 +101,9 @@ struct Now {
     FN_MEMBER Now(const Args& a, const T* centre)
         : key(a.key), diffusion(a.diffusion), kick_noise(a.kick_noise), keep(a.keep), noise(a.noise), kick(a.kick), longest(a.longest),
           low(a.low), high(a.high), centre(centre), kicks(a.kicks), vanishes(a.vanishes)
+#if SPREAD
+          , first(a.first)
+#endif
 #if HOPPING
           , widths(a.widths)
 #endif
@@ -269,7 +285,7 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     OWN(Normals, drawn, QUADS)
     if (a.moves) PHASE(t) EACH for (u32 quad = 0; quad < QUADS; ++quad) {
         Normals& four = OWN_OF(drawn, t)[quad];
-        four = four_normals(DRAWN_AS((u32)first + t), quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
+        four = four_normals(DRAWN_AS(NUMBER(a, (u32)first + t)), quad, a.diffusion[0], a.diffusion[1], a.key[0], a.key[1]);
         EACH for (u32 j = 0; j < 4; ++j) now_known(four.z[j]);
     }
 #else
@@ -378,6 +394,11 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     // The tree: whoever comes last merges what is there, and goes on with that.
     u32 node = BLOCK, count = BLOCKS, counters = 0;
     double* level = a.partials;
+#if SPREAD
+    u32 grain = a.grain, width = grain < CHUNK ? grain : CHUNK;
+#else
+    const u32 width = CHUNK;
+#endif
     PHASE(t) if (t == 0) {
         T low = best[0];
         u32 where = place[0], fails = failed[0];
@@ -388,8 +409,8 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
         sums[LEAST] = low; sums[PARTICLE] = (double)(first + (low == (T)infinity() ? 0 : where));
         sums[FAILED] = fails & 0xffff; sums[INFEASIBLE] = fails >> 16; sums[SHIFT] = SHIFT_OF(low); sums[EXTENT] = a.extents ? extent_of(edge) : 0.0;
         sums[MASS] = sum_of<double, 8>(lanes); sums[SQUARES] = sum_of<double, 8>(squares);
-        const u32 left = count - node / CHUNK * CHUNK;
-        last = LAST_OF(a.arrived[node / CHUNK], left < CHUNK ? left : CHUNK);
+        const u32 left = count - node / width * width;
+        last = LAST_OF(a.arrived[node / width], left < width ? left : width);
         moved = vanishing = 0;
         SEE_OTHERS();
     }
@@ -397,8 +418,8 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
     SHARED double heads[2 * CHUNK * FIELDS], mine[CHUNK], theirs[CHUNK], pieces[PARTS > 1 ? PARTS * DIM : 1];
     OWN(double, own, PART)
     while (last) {
-        const u32 chunk = node / CHUNK, left = count - chunk * CHUNK, members = left < CHUNK ? left : CHUNK;
-        const double* from = level + (u64)chunk * CHUNK * STRIDE;
+        const u32 chunk = node / width, left = count - chunk * width, members = left < width ? left : width;
+        const double* from = level + (u64)chunk * width * STRIDE;
         PHASE(t) {
             for (u32 at = t; at < CHUNK * FIELDS; at += TEAM) {
                 const u32 member = at / FIELDS, what = at % FIELDS;
@@ -417,7 +438,13 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 if (what == 0) { mine[pair] = its; theirs[pair] = others; }
             }
         const double* head = heads + (2 * CHUNK - 2) * FIELDS;
+#if SPREAD
+        const bool all = grain == width;
+        const u32 record = chunk * RECORD;
+#else
         const bool all = count <= CHUNK;
+        const u32 record = 0;
+#endif
         level += (u64)count * STRIDE;
         double* to = level + (u64)chunk * STRIDE;
 #if PARTS > 1
@@ -437,7 +464,8 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 const double sum = merged_coordinate<PART, CHUNK>(OWN_OF(own, t), mine, theirs, 0);
 #endif
                 if (!all) { to[FIELDS + k] = sum; continue; }
-                publish(a, 2 * (FIELDS + k), sum);
+                publish(a, record + 2 * (FIELDS + k), sum);
+#if !SPREAD
                 // As `Run::agree` and `Run::decide` do.
                 const double agreed = a.frozen ? a.frozen[k] : head[MASS] == 0.0 ? 0.0 : sum / head[MASS];
                 const T seen = fabs(agreed) < TINY ? (T)0.0 : (T)agreed;
@@ -445,22 +473,29 @@ KERNEL(STEP_BOUNDS) step(const GRID_CONSTANT Args a) {
                 if (seen == (T)0.0) vanishing = 1;
                 a.heading->consensus[k] = agreed;
                 a.heading->centre[k] = seen;
+#endif
             }
             for (u32 what = t; what < FIELDS; what += TEAM)
-                if (all) publish(a, 2 * what, head[what]); else to[what] = head[what];
+                if (all) publish(a, record + 2 * what, head[what]); else to[what] = head[what];
             if (all) for (u32 k = t; k < DIM; k += TEAM)
-                publish(a, 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(particle(a, (u64)head[PARTICLE]).of(k)));
+                publish(a, record + 2 * STRIDE + k * (sizeof(T) / 4), LOAD_FAR(particle(a, (u64)head[PARTICLE]).of(k)));
         }
         if (all) {
+#if !SPREAD
             PHASE(t) if (t == 0) { a.heading->kicks = a.kick_below > 0.0 && !moved; a.heading->vanishes = vanishing; }
+#endif
             return;
         }
-        counters += (count + CHUNK - 1) / CHUNK;
-        count = (count + CHUNK - 1) / CHUNK;
+        counters += (count + width - 1) / width;
+        count = (count + width - 1) / width;
         node = chunk;
+#if SPREAD
+        grain /= width;
+        width = grain < CHUNK ? grain : CHUNK;
+#endif
         PHASE(t) if (t == 0) {
-            const u32 left = count - node / CHUNK * CHUNK;
-            last = LAST_OF(a.arrived[counters + node / CHUNK], left < CHUNK ? left : CHUNK);
+            const u32 left = count - node / width * width;
+            last = LAST_OF(a.arrived[counters + node / width], left < width ? left : width);
             SEE_OTHERS();
         }
     }

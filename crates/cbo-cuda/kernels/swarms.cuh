@@ -200,7 +200,7 @@ KERNEL(SWARM_BOUNDS) swarms(const GRID_CONSTANT Fleet f) {
     PHASE(t) {
         if (step == 0) for (u32 r = t; r < n; r += TEAM) {
             Lying p = {x + r, column};
-            draw(s.law_kind, f.numbers + s.law, {{s.key[0], s.key[1]}, {0, f.initial}}, r, a, p);
+            draw(s.law_kind, f.numbers + s.law, {{s.key[0], s.key[1]}, {0, f.initial}}, r, r, a, p);
         }
 #if NEAR
         else for (u64 k = t; k < POSITIONS(n); k += TEAM) room[k] = f.rooms[s.room + k];

@@ -8,19 +8,22 @@ mod hopping;
 mod launch;
 mod layout;
 mod memory;
+mod rank;
 mod seen;
 mod served;
+mod sums;
 
 pub(crate) use chosen::same_batches;
 pub(crate) use memory::bytes as bytes_of_memory;
+pub(crate) use rank::together;
 
 use crate::law::{kind_of_law, numbers_of_law};
 use crate::lent::Lent;
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, Program, bytes_of_words};
 use crate::source::Shape;
-use cbo::device::{Move, Weighing, decided_beforehand, remembers};
+use cbo::device::{Move, Seat, Weighing, decided_beforehand, remembers};
 use cbo::noise::{Noise, Stream};
-use cbo::{EvalError, Method, Partial, Plan, Scalar, SolveError, alpha_for_sample_size};
+use cbo::{EvalError, InitialLaw, Method, Partial, Plan, Scalar, SolveError};
 use chosen::Chosen;
 use hopping::Hops;
 use launch::{Route, Work};
@@ -40,7 +43,12 @@ pub(crate) struct OnDevice<T> {
     shape: Shape,
     machine: Arc<dyn Machine>,
     program: Arc<dyn Program>,
+    /// Which particles of the run are here, and where this rank sits if others have others.
+    first: usize,
     particles: usize,
+    seat: Option<Seat>,
+    /// The blocks whose sums are merged here.
+    grain: usize,
     /// Positions, where the shape says, and energies; a second place for them where there is room, and which of them is that of the step.
     places: Vec<Particles>,
     current: usize,
@@ -75,10 +83,12 @@ pub(crate) struct OnDevice<T> {
     /// The arguments of the last launch.
     args: Vec<u8>,
     launches: u64,
-    /// The sums of the step, merged, and how far the swarm extends at the least.
-    sums: [Partial; 1],
+    /// The sums of the step, merged, for each grain; how far the swarm extends at the least; and the best position, its round of
+    /// evaluations and its place.
+    sums: Vec<Partial>,
     extent: f64,
     best: Vec<T>,
+    best_at: (usize, usize),
     seen: Seen<T>,
     /// Whether nobody looks at the particles.
     forgets: bool,
@@ -92,25 +102,31 @@ struct Particles {
 }
 
 impl<T: Scalar> OnDevice<T> {
-    /// The particles of a run at time 0; always in the same place, if they are `lent`.
+    /// The particles of a run at time 0, or those of a rank; always in the same place, if they are `lent`.
     pub fn begin(
         plan: &Plan,
         shape: Shape,
         machine: &Arc<dyn Machine>,
         program: Arc<dyn Program>,
         lent: bool,
+        seat: Option<Seat>,
     ) -> Result<Self, SolveError> {
-        let particles = plan.config().particles;
+        let here = seat.as_ref().map_or(0..plan.config().particles, |seat| seat.part().particles.clone());
+        let particles = here.len();
+        let grain = seat.as_ref().map_or(shape.whole(particles), Seat::grain);
+        let nodes = shape.blocks(particles).div_ceil(grain);
         let how = remembers(plan.config());
         let hopping = if let Method::Hopping(hopping) = plan.config().method { Some(hopping) } else { None };
-        let knows_where = how.is_none() && hopping.is_none() && plan.config().batch.is_none();
+        // The centre is one of all ranks.
+        let knows_where = how.is_none() && hopping.is_none() && plan.config().batch.is_none() && seat.is_none();
         let twice = !lent
             && how.is_none()
             && hopping.is_none()
+            && seat.is_none()
             && machine.free_bytes().is_none_or(|free| free / 2 > shape.bytes::<T>(particles));
         let bounds = plan.config().bounds.as_deref().unwrap_or_default();
         let side = |pick: fn(&(f64, f64)) -> f64| bounds.iter().map(|b| T::from_f64(pick(b))).collect::<Vec<_>>();
-        let (sums, merged) = shape.sums(particles);
+        let (sums, merged) = shape.sums(particles, grain);
         let make = || -> Result<Self, Fault> {
             let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
             let shared = |bytes: usize| Memory::new(machine, bytes, Kind::Shared);
@@ -129,7 +145,9 @@ impl<T: Scalar> OnDevice<T> {
                 plan: plan.clone(),
                 shape,
                 program,
+                first: here.start,
                 particles,
+                grain,
                 places,
                 current: 0,
                 partials: memory(sums * shape.stride() * 8)?,
@@ -140,22 +158,24 @@ impl<T: Scalar> OnDevice<T> {
                 heading: memory(shape.dim * (8 + size_of::<T>()) + 16)?,
                 headed: None,
                 frozen: plan.config().freeze.as_ref().map(|point| Memory::of(machine, point)).transpose()?,
-                widths: shared(shape.dim * 8)?,
+                widths: shared(2 * shape.dim * 8)?,
                 squares: OnceLock::new(),
                 extents: plan.config().diameter.is_some() || plan.is_open_ended(),
                 batches: plan.config().batch.map(|size| Chosen::new(plan.config(), machine, size)).transpose()?,
-                hops: hopping.map(|hopping| Hops::new::<T>(plan, machine, hopping)).transpose()?,
-                remembered: how.map(|how| Remembered::new::<T>(plan, machine, shape, how)).transpose()?,
+                hops: hopping.map(|hopping| Hops::new::<T>(plan, machine, hopping, particles)).transpose()?,
+                remembered: how.map(|how| Remembered::new::<T>(plan, machine, (shape, particles), how)).transpose()?,
                 knows_where,
                 ahead: None,
-                result: shared(3 * words.len() * 8)?,
+                result: shared(3 * nodes * words.len() * 8)?,
                 words,
                 machine: machine.clone(),
                 args: Vec::new(),
                 launches: 0,
-                sums: [Partial::empty(shape.dim)],
+                sums: vec![Partial::empty(shape.dim); nodes],
                 extent: 0.0,
                 best: vec![T::default(); shape.dim],
+                best_at: (0, 0),
+                seat: seat.clone(),
                 seen: Seen::default(),
                 forgets: false,
             };
@@ -163,8 +183,9 @@ impl<T: Scalar> OnDevice<T> {
             run.remember_start()?;
             Ok(run)
         };
-        let run = make().map_err(|fault| crate::refuse("device", machine.name(), fault.0))?;
-        run.begin_at_point()?;
+        let made = make().map_err(|fault| crate::refuse("device", machine.name(), fault.0));
+        let run = together(seat.as_ref(), made)?;
+        together(seat.as_ref(), run.begin_at_point())?;
         Ok(run)
     }
 
@@ -176,7 +197,13 @@ impl<T: Scalar> OnDevice<T> {
     /// Draws the initial positions, where they are to be.
     fn draw(&self) -> Result<(), Fault> {
         let config = self.plan.config();
-        let law = Memory::of(&self.machine, &numbers_of_law(&config.init, self.shape.dim))?;
+        let law = match &config.init {
+            InitialLaw::Points(points) => {
+                let dim = self.shape.dim;
+                Memory::of(&self.machine, &points[self.first * dim..(self.first + self.particles) * dim])?
+            }
+            law => Memory::of(&self.machine, &numbers_of_law(law, self.shape.dim))?,
+        };
         let [key, initial] = Noise::new(config.seed, Stream::Initial, 0).parts();
         let both = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;
         // As `BeginArgs` in `beside.cuh`.
@@ -189,9 +216,9 @@ impl<T: Scalar> OnDevice<T> {
             both(key),
             both(initial),
             kind_of_law(&config.init),
+            self.first as u64,
         ];
-        let blocks = self.shape.blocks(self.particles);
-        self.program.launch(Kernel::Begin as usize, self.grid(blocks), &bytes_of_words(&args))?;
+        self.launch_all(Kernel::Begin, self.grid(self.shape.blocks(self.particles)), &bytes_of_words(&args))?;
         self.machine.wait()
     }
 
@@ -225,15 +252,25 @@ impl<T: Scalar> OnDevice<T> {
 
     /// From where the particles of the step are to this place.
     fn route(&self, to: usize) -> Route {
-        let (launch, slot) = (self.launches, self.launches % 2 * self.words.len() as u64 * 8);
+        let launch = self.launches;
         Route {
             from: self.here().positions.address(),
             to: self.places[to].positions.address(),
             energies: self.places[to].energies.address(),
-            result: self.result.address() + slot,
+            result: self.slot(launch % 2),
             launch,
             particles: self.particles,
         }
+    }
+
+    /// Where the device writes what it has found: in one of three places.
+    fn slot(&self, number: u64) -> u64 {
+        self.result.address() + number * (self.sums.len() * self.words.len() * 8) as u64
+    }
+
+    /// Launches a kernel, unless there are no particles here.
+    fn launch_all(&self, kernel: Kernel, grid: Grid, args: &[u8]) -> Result<(), Fault> {
+        if grid.blocks == 0 { Ok(()) } else { self.program.launch(kernel as usize, grid, args) }
     }
 
     /// Where a move leaves the particles.
@@ -260,7 +297,7 @@ impl<T: Scalar> OnDevice<T> {
         self.args = args;
         // A step waits for the one before it itself.
         let grid = Grid { early: true, ..self.grid(self.shape.blocks(route.particles)) };
-        self.program.launch(Kernel::Step as usize, grid, &self.args)
+        self.launch_all(Kernel::Step, grid, &self.args)
     }
 
     /// Launches work on the step that a move begins, if there is one.
@@ -308,43 +345,11 @@ impl<T: Scalar> OnDevice<T> {
         Grid { blocks: blocks as u32, threads: self.shape.threads as u32, shared: 0, early: false }
     }
 
-    /// Takes the sums of a launch, when they are there.
-    fn collect(&mut self, launch: u64) -> Result<(), Fault> {
-        self.collect_at(self.result.address() + launch % 2 * self.words.len() as u64 * 8, launch)
-    }
-
-    /// The same from this place.
-    fn collect_at(&mut self, slot: u64, launch: u64) -> Result<(), Fault> {
-        let written = 2 * self.shape.stride() + self.shape.dim * size_of::<T>() / 4;
-        self.machine.wait_for(slot, launch as u32, &mut self.words[..written])?;
-        let (fields, best) = self.words.split_at(2 * self.shape.stride());
-        let number = |at: usize| f64::from_bits(u64::from(fields[2 * at + 1]) << 32 | u64::from(fields[2 * at]));
-        let sums = &mut self.sums[0];
-        [sums.least, sums.shift, sums.mass, sums.mass_of_squares] = [0, 4, 5, 6].map(number);
-        (sums.particle, sums.failed, sums.infeasible) = (number(1) as usize, number(2) as u64, number(3) as u64);
-        sums.round = 0;
-        self.extent = number(7);
-        for (k, moment) in sums.moment.iter_mut().enumerate() {
-            *moment = number(8 + k);
-        }
-        for (x, words) in self.best.iter_mut().zip(best.chunks_exact(size_of::<T>() / 4)) {
-            *x = match *words {
-                [low, high] => T::from_f64(f64::from_bits(u64::from(high) << 32 | u64::from(low))),
-                _ => T::from_f64(f32::from_bits(words[0]).into()),
-            };
-        }
-        Ok(())
-    }
-
     /// Weighs the particles of the step, whose energies are known.
     fn weigh(&mut self, weighing: Weighing) -> Result<f64, Fault> {
         let alpha = match weighing {
             Weighing::Alpha(alpha) => alpha,
-            Weighing::SampleSize(fraction) => {
-                let energies: Vec<f64> =
-                    self.energies_here().iter().map(|e| e.to_f64()).filter(|e| e.is_finite()).collect();
-                alpha_for_sample_size(fraction, &energies)
-            }
+            Weighing::SampleSize(fraction) => self.alpha_for(fraction, self.energies_here()),
             Weighing::Ranks => return self.weigh_ranks(),
         };
         self.begin_step(None, Work { alpha: Some(alpha), ..Work::default() })?;
@@ -360,7 +365,8 @@ impl<T: Scalar> OnDevice<T> {
             return self.step_of_batch(pending, weighing);
         }
         let Some(alpha) = weighing.alpha() else {
-            self.begin_step(pending, Work { evaluates: true, ..Work::default() })?;
+            let launched = self.begin_step(pending, Work { evaluates: true, ..Work::default() });
+            self.settled(launched)?;
             return self.weigh(weighing);
         };
         let is_same = |(decided, known): &(Move, f64), pending: &Move| {

@@ -21,14 +21,19 @@ impl std::fmt::Debug for Gpu {
 }
 
 impl Gpu {
-    /// The GPU with this number.
-    pub fn open(number: usize) -> Result<Self, Fault> {
+    /// How many GPUs this machine has.
+    pub fn count() -> Result<usize, Fault> {
         // SAFETY: this only looks whether the library can be loaded.
         if !unsafe { sys::is_culib_present() } {
             return Err(Fault("there is no NVIDIA driver on this machine".into()));
         }
-        let count = CudaContext::device_count().map_err(said)?;
-        if number >= count.max(0) as usize {
+        Ok(CudaContext::device_count().map_err(said)?.max(0) as usize)
+    }
+
+    /// The GPU with this number.
+    pub fn open(number: usize) -> Result<Self, Fault> {
+        let count = Self::count()?;
+        if number >= count {
             return Err(Fault(match count {
                 1 => format!("there is no GPU {number}: this machine has one, which is number 0"),
                 _ => format!("there is no GPU {number}: this machine has {count}, counted from 0"),

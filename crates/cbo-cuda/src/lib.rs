@@ -25,14 +25,16 @@ mod lent;
 pub mod machine;
 #[cfg(feature = "networks")]
 pub mod network;
+mod ranks;
 mod source;
 mod swarms;
 
 pub use lent::Lent;
 pub use machine::Fault;
+pub use ranks::OnRanks;
 
-use backend::{OnDevice, bytes_of_memory};
-use cbo::device::{Backend, Device, remembers, resume_on, solve_on};
+use backend::{OnDevice, bytes_of_memory, together};
+use cbo::device::{Backend, Device, Seat, remembers, resume_on, solve_on};
 use cbo::{
     CboConfig, ConfigError, EnergyTrace, Method, Objective, Observer, Plan, RunReport, Scalar, Settings, SolveError,
     StateError, Update,
@@ -45,7 +47,7 @@ use std::sync::Arc;
 const MOST_OPERATIONS: usize = 20_000;
 
 /// A GPU.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cuda {
     machine: Arc<dyn Machine>,
     name: String,
@@ -182,12 +184,37 @@ impl Cuda {
         lent: bool,
     ) -> Result<OnDevice<T>, SolveError> {
         let shape = Shape::of::<T>(plan.dim(), grouped);
-        let (particles, remembers) = (plan.config().particles, remembers(plan.config()).is_some());
+        let program = self.program_for::<T>(plan, energy, shape, plan.config().particles)?;
+        let run = OnDevice::begin(plan, shape, &self.machine, program, lent, None)?;
+        Ok(if self.forgets && !plan.is_open_ended() { run.without_particles() } else { run })
+    }
+
+    /// Those particles of a run at time 0 that a rank has, on the device.
+    fn share_of<T: Scalar>(
+        &self,
+        plan: &Plan,
+        objective: &dyn Objective<T>,
+        seat: Seat,
+    ) -> Result<OnDevice<T>, SolveError> {
+        let shape = Shape { spread: true, ..Shape::of::<T>(plan.dim(), self.grouped) };
+        let compiled = || self.program_for::<T>(plan, &self.energy_of(objective)?, shape, seat.part().particles.len());
+        // Ranks talk to each other from here on: none may be missing.
+        let program = together(Some(&seat), compiled())?;
+        OnDevice::begin(plan, shape, &self.machine, program, false, Some(seat))
+    }
+
+    /// The kernels of a run of which so many particles are here, if there is room for those.
+    fn program_for<T: Scalar>(
+        &self,
+        plan: &Plan,
+        energy: &EnergyTrace,
+        shape: Shape,
+        particles: usize,
+    ) -> Result<Arc<dyn Program>, SolveError> {
+        let remembers = remembers(plan.config()).is_some();
         let more = if remembers { bytes_of_memory::<T>(shape, particles) } else { 0 };
         self.check_memory(particles, shape.bytes::<T>(particles) + more)?;
-        let program = self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries(remembers))?;
-        let run = OnDevice::begin(plan, shape, &self.machine, program, lent)?;
-        Ok(if self.forgets && !plan.is_open_ended() { run.without_particles() } else { run })
+        self.compiled(&source::text::<T>(plan, shape, energy), &Kernel::entries(remembers))
     }
 }
 

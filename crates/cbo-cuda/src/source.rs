@@ -59,6 +59,8 @@ pub(crate) struct Shape {
     pub grouped: bool,
     /// Room for the centre in the arguments; if it is less than the dimension, the centre is elsewhere.
     pub centre: usize,
+    /// Whether other ranks have other particles of the run.
+    pub spread: bool,
 }
 
 impl Shape {
@@ -66,7 +68,7 @@ impl Shape {
         let rows = block_rows(dim);
         let threads = rows.div_ceil(rows.div_ceil(THREADS)).next_multiple_of(32);
         let centre = if dim * size_of::<T>() <= CENTRE { dim } else { 1 };
-        Self { dim, rows, threads, grouped, centre }
+        Self { dim, rows, threads, grouped, centre, spread: false }
     }
 
     /// Blocks that have so many particles.
@@ -74,17 +76,25 @@ impl Shape {
         particles.div_ceil(self.rows)
     }
 
-    /// Partial sums of so many particles, those of blocks and merged ones; and the blocks of the tree where some are merged.
-    pub fn sums(&self, particles: usize) -> (usize, usize) {
-        let (mut sums, mut merged, mut level) = (0, 0, self.blocks(particles));
+    /// Partial sums of so many particles, those of blocks and merged ones, until each is of a `grain` of blocks; and the blocks of the tree
+    /// where some are merged.
+    pub fn sums(&self, particles: usize, grain: usize) -> (usize, usize) {
+        let (mut sums, mut merged, mut level, mut left) = (0, 0, self.blocks(particles), grain);
         loop {
+            let width = left.min(self.chunk());
             sums += level;
-            level = level.div_ceil(self.chunk());
+            level = level.div_ceil(width);
             merged += level;
-            if level == 1 {
+            left /= width;
+            if left == 1 {
                 return (sums, merged);
             }
         }
+    }
+
+    /// The grain of a run that is on one device.
+    pub fn whole(&self, particles: usize) -> usize {
+        self.blocks(particles).next_power_of_two()
     }
 
     /// Partial sums that are merged in one go: more of them where there are threads for that.
@@ -104,7 +114,7 @@ impl Shape {
 
     /// Bytes that so many particles take on a device.
     pub fn bytes<T>(&self, particles: usize) -> u64 {
-        let sums = self.sums(particles).0 * self.stride() * 8;
+        let sums = self.sums(particles, self.whole(particles)).0 * self.stride() * 8;
         (self.room(particles) as u64) * (self.dim as u64 + 1) * size_of::<T>() as u64 + sums as u64
     }
 
@@ -216,6 +226,7 @@ fn switches_of_step<T>(config: &CboConfig, shape: Shape, energy: &EnergyTrace) -
         ("ROLLED", usize::from(rolled)),
         ("PREDRAWN", usize::from(predrawn)),
         ("BATCHES", usize::from(config.batch.is_some())),
+        ("SPREAD", usize::from(shape.spread)),
     ] {
         let _ = writeln!(text, "#define {name} {value}");
     }

@@ -1,6 +1,7 @@
 //! All tests in one program.
 
 mod bits;
+mod cuda_ranks;
 mod host;
 mod lent;
 mod nvrtc;

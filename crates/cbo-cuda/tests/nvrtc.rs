@@ -1,6 +1,7 @@
 //! The kernels compiled for real devices, where NVIDIA's run-time compiler is installed: no device is needed for that.
 
 use cbo::device::{Errand, Fleet};
+use cbo::ranks::{Particles, in_threads, solve_on};
 use cbo::{Alpha, BoundHandling, CboConfig, Diffusion, InitialLaw, Scalar, Scheme};
 use cbo_cuda::Cuda;
 use cbo_cuda::machine::{Entry, Fault, Kind, Machine, Program};
@@ -131,6 +132,39 @@ fn methods_and_sample_sizes_compile() {
         let batches = CboConfig { batch: Some(25), kick: Some(0.1), ..of("memory:beta=2") };
         step_compiles::<f32>(&CboConfig { diffusion: Diffusion::Isotropic, ..batches.clone() }, &problem);
         step_compiles::<f64>(&CboConfig { scheme: Scheme::DriftFirst, ..batches }, &problem);
+    }
+}
+
+/// The kernels of one of several ranks.
+#[test]
+fn steps_of_ranks_compile() {
+    // SAFETY: as above.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        eprintln!("left out: NVIDIA's run-time compiler (libnvrtc) is not installed");
+        return;
+    }
+    for (index, (name, dim, method, diffusion)) in [
+        ("rastrigin", 16, "cbo", Diffusion::Anisotropic),
+        ("griewank", 70, "cbo", Diffusion::Anisotropic),
+        ("rosenbrock", 80, "cbo", Diffusion::Isotropic),
+        ("ackley", 5, "memory:beta=2", Diffusion::Isotropic),
+        ("ackley", 5, "hopping:weights=ranks", Diffusion::Anisotropic),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let problem = Problem::builder(name).dim(dim).build().expect("a problem");
+        let init = InitialLaw::uniform(problem.domain());
+        let config = CboConfig { diffusion, init, ..CboConfig::of(method.parse().expect("a method")) };
+        let said = in_threads(1, |rank| {
+            let device = Cuda::on(Arc::new(Compiler)).on_ranks(Particles::new(rank));
+            let outcome = match index % 2 {
+                0 => solve_on::<f32>(&device, &config, &problem, &mut ()).map(drop),
+                _ => solve_on::<f64>(&device, &config, &problem, &mut ()).map(drop),
+            };
+            outcome.expect_err("no run").to_string()
+        });
+        assert!(said[0].contains(DONE), "{name}, {method}: {}", said[0]);
     }
 }
 

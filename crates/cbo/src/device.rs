@@ -2,10 +2,11 @@
 //!
 //! Not for users, and free to change: `cbo-cuda` makes what is described here, and `cbo-lab` uses its [`Fleet`].
 
-pub use crate::backend::{Backend, block_rows};
+pub use crate::backend::{Backend, Seat, Share, block_rows};
 pub use crate::batch::Batches;
-pub use crate::ensemble::SQUARES;
+pub use crate::ensemble::{Extent, SQUARES};
 pub use crate::method::{Move, Remembers};
+pub use crate::population::Part;
 pub use crate::schedule::Weighing;
 pub use crate::state::{Reader, Writer};
 
@@ -87,7 +88,7 @@ pub fn resume_on<T: Scalar>(
 
 /// The particles of a run at time 0 in this machine's memory: where a device has them from.
 pub fn on_processor<T: Scalar>(plan: &Plan) -> Result<Box<dyn Backend<T>>, SolveError> {
-    T::on_cpu(plan, Grouping::Blocks)
+    Ok(T::on_cpu(plan, Grouping::Blocks, None)?)
 }
 
 /// How the particles of a run remember, if they do.

@@ -188,8 +188,10 @@ pub(crate) fn norm(v: &[f64]) -> f64 {
 
 /// The least and the greatest number of each coordinate.
 #[derive(Clone, Debug)]
-pub(crate) struct Extent<T> {
+pub struct Extent<T> {
+    /// The least.
     pub low: Vec<T>,
+    /// The greatest.
     pub high: Vec<T>,
 }
 

@@ -3,7 +3,7 @@
 mod part;
 mod spread;
 
-pub(crate) use part::Part;
+pub use part::Part;
 
 use crate::batch::Batches;
 use crate::buffer::Buffer;
@@ -155,29 +155,6 @@ impl<T: Scalar> Population<T> {
             (false, _) => &self.kept.values,
             (true, _) => &self.gathered.kept.values,
         }
-    }
-
-    /// The columns that are saved: what is here of them, with its place in bytes among the columns of all ranks, and how many bytes those
-    /// have.
-    pub fn pieces(&self) -> (Vec<(u64, &[T])>, u64) {
-        let (dim, Part { particles, all, places, .. }) = (self.ensemble.dim(), &self.part);
-        let (row, rows, kept) = (particles.start * dim, all * dim, &self.kept);
-        let if_kept = |number: usize| if self.keeps.rows > number { rows } else { 0 };
-        let columns = [
-            (self.ensemble.rows().as_slice(), row, rows),
-            (&self.energies[..], places.start, self.part.asked()),
-            (&kept.points[..], row, if_kept(0)),
-            (&kept.more[..], row, if_kept(1)),
-            (&kept.values[..], particles.start, if self.keeps.remembered { *all } else { 0 }),
-        ];
-        let (mut pieces, mut before) = (Vec::new(), 0);
-        for (here, start, length) in columns {
-            if !here.is_empty() {
-                pieces.push(((size_of::<T>() * (before + start)) as u64, here));
-            }
-            before += length;
-        }
-        (pieces, (size_of::<T>() * before) as u64)
     }
 
     /// Whether every particle is nearer than `limit` to the point that is kept of it, in the maximum norm.

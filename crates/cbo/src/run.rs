@@ -147,7 +147,7 @@ impl<T: Scalar> Run<T> {
             return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");
         }
         let backend = match place {
-            Place::Processor => T::on_cpu(plan, nature.grouping)?,
+            Place::Processor => T::on_cpu(plan, nature.grouping, None)?,
             Place::Device(device, objective) => device.begin(plan, objective)?,
             Place::Told(device) => device.begin_told(plan)?,
         };

@@ -17,7 +17,7 @@ const REPEATS: usize = 5;
 
 /// All rows, on the GPU of this number; and many small runs at once, where no size is given.
 pub fn measured(args: &BenchArgs, number: usize) -> Result<(Vec<Row>, Option<Swarms>), CliError> {
-    let device = DeviceSpec::Cuda(number);
+    let device = DeviceSpec::Cuda(Some(number));
     let gpu = Cuda::open(number).map_err(|fault| CliError::setting("device", device, fault.to_string()))?;
     let sizes = match args.particles {
         Some(n) => vec![(n as usize, args.dim as usize)],

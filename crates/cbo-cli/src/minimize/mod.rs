@@ -100,8 +100,8 @@ pub struct MinimizeArgs {
     /// Draws from a law.
     #[command(flatten)]
     pub sample: SampleOptions,
-    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number: methods cbo, memory and hopping on functions and formulas, with the same bits
-    /// [default: cpu]
+    /// Where to compute: `cpu`, or `cuda[:N]`, the NVIDIA GPU of this number: methods cbo, memory and hopping on functions and formulas, with the same bits;
+    /// without N the first one, or one for each of several ranks [default: cpu]
     #[arg(long, value_name = "DEVICE", help_heading = "Computation")]
     pub device: Option<DeviceSpec>,
     /// How a run on several ranks is spread: `static`, each has its particles (of a program: its points) from the beginning, or `dynamic`, points are handed
@@ -177,7 +177,7 @@ pub fn run(args: &MinimizeArgs, origins: &Origins) -> Result<(), CliError> {
     let task = Task::new(args, origins)?;
     outputs::check(args, &task, origins)?;
     let every = interval(args.checkpoint_every).map_err(|e| origins.blame("checkpoint-every", &e))?;
-    let device = args.device.unwrap_or_default().open(&task, origins)?;
+    let device = args.device.unwrap_or_default().open(&task, args.schedule, origins)?;
     if ranks::several().is_some() {
         ranks::kind_of(&task, args.schedule)?; // before anything is written
     }
@@ -289,7 +289,7 @@ where
     // The last film and the certificate show all particles of the end.
     let whole = film.is_some() || certificate.is_some();
     let kept = (checkpoints.as_ref().map(Checkpoints::folder), from);
-    let mut spread = Spread::lead(task, args.schedule, whole, kept, &own)?;
+    let mut spread = Spread::lead(task, args.schedule, whole, kept, device, &own)?;
     if let Some(checkpoints) = &mut checkpoints {
         checkpoints.scribe = spread.scribe();
     }

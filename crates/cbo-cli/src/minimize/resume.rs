@@ -38,7 +38,7 @@ pub fn resume(args: &ResumeArgs, folder: Folder, from: Option<Checkpoint>) -> Re
     settings.schedule = args.schedule;
     let task = Task::new(&settings, &origins)?;
     outputs::check(&settings, &task, &origins)?;
-    let device = settings.device.unwrap_or_default().open(&task, &origins)?;
+    let device = settings.device.unwrap_or_default().open(&task, settings.schedule, &origins)?;
     let missing = owner::check(&task, &folder, from.as_ref(), args.force)?;
     let anew = from.as_ref().map_or(Ok(false), |from| accept_changes(&task, from, &folder, args))?;
     if let Some(missing) = missing {

@@ -1,6 +1,7 @@
 //! What the first rank tells the others to do.
 
 use super::keeping::Place;
+use crate::device::DeviceSpec;
 use crate::error::CliError;
 use crate::minimize::task::Task;
 use crate::mnist::train;
@@ -35,6 +36,8 @@ pub struct Assignment {
     points: Vec<f64>,
     /// The folder of the run, if the ranks are to use it.
     pub place: Option<Place>,
+    /// What computes on each rank.
+    pub(super) device: DeviceSpec,
 }
 
 /// Its first part on the wire; the numbers follow.
@@ -46,10 +49,11 @@ struct Head {
     entries: Vec<(String, String)>,
     points: usize,
     place: Option<Place>,
+    device: String,
 }
 
 impl Assignment {
-    /// To take part in this task.
+    /// To take part in this task, by processors.
     pub fn new(task: &Task, kind: Kind, whole: bool) -> Self {
         let points = match &task.config().init {
             InitialLaw::Points(points) => points.clone(),
@@ -57,19 +61,24 @@ impl Assignment {
         };
         let kept = |(key, _): &(&str, String)| *key != "init" || points.is_empty();
         let entries = task.entries().into_iter().filter(kept).map(|(key, value)| (key.into(), value)).collect();
-        Self { kind, whole, trains: false, entries, points, place: None }
+        Self { kind, whole, trains: false, entries, points, place: None, device: DeviceSpec::Cpu }
+    }
+
+    /// The same on this device of each rank.
+    pub fn on(self, device: DeviceSpec) -> Self {
+        Self { device, ..self }
     }
 
     /// To take part in a training with these settings.
     pub fn training(entries: Vec<(&'static str, String)>, kind: Kind, whole: bool) -> Self {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        Self { kind, whole, trains: true, entries, points: Vec::new(), place: None }
+        Self { kind, whole, trains: true, entries, points: Vec::new(), place: None, device: DeviceSpec::Cpu }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Self { kind, whole, trains, entries, points, place } = self;
-        let (entries, place) = (entries.clone(), place.clone());
-        let head = Head { kind: *kind, whole: *whole, trains: *trains, entries, points: points.len(), place };
+        let Self { kind, whole, trains, entries, points, place, device } = self;
+        let (entries, place, device) = (entries.clone(), place.clone(), device.to_string());
+        let head = Head { kind: *kind, whole: *whole, trains: *trains, entries, points: points.len(), place, device };
         // Words and numbers are always JSON.
         let head = serde_json::to_vec(&head).unwrap_or_default();
         let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
@@ -82,10 +91,10 @@ impl Assignment {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (head, rest) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
-        let Head { kind, whole, trains, entries, points, place } = serde_json::from_slice(head).ok()?;
+        let Head { kind, whole, trains, entries, points, place, device } = serde_json::from_slice(head).ok()?;
         let (numbers, _) = rest.split_at_checked(8 * points)?;
         let points = numbers.as_chunks::<8>().0.iter().map(|x| f64::from_le_bytes(*x)).collect();
-        Some(Self { kind, whole, trains, entries, points, place })
+        Some(Self { kind, whole, trains, entries, points, place, device: device.parse().ok()? })
     }
 
     /// The command line that says the same.

@@ -11,8 +11,9 @@ static SHARE: OnceLock<Share> = OnceLock::new();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     pub threads: usize,
-    /// Ranks on this machine.
+    /// Ranks on this machine, and how many of them come before this one.
     pub neighbours: usize,
+    pub place: usize,
 }
 
 /// Where a rank may run.
@@ -66,7 +67,8 @@ fn share(all: &[Cores], rank: usize) -> Share {
         threads = threads.min(own.parallel / neighbours.len());
     }
     let threads = own.wanted.map_or(threads, |wanted| threads.min(wanted)).max(1);
-    Share { threads, neighbours: neighbours.len() }
+    let place = all[..rank].iter().filter(|other| other.machine == own.machine).count();
+    Share { threads, neighbours: neighbours.len(), place }
 }
 
 /// Finds out what this rank has; to be called by all of them.
@@ -123,7 +125,9 @@ mod tests {
         let (left, right) = (on("a", "0-8"), on("a", "9-17"));
         let all = [left.clone(), left, right.clone(), right.clone(), right];
         assert_eq!(threads(&all), [4, 4, 3, 3, 3]);
-        assert_eq!(share(&all, 0).neighbours, 5);
+        assert_eq!((share(&all, 0).neighbours, share(&all, 3).place), (5, 3));
+        let apart = [on("a", "0"), on("b", "0"), on("a", "1"), on("b", "1"), on("c", "0")];
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| share(&apart, rank).place), [0, 0, 1, 1, 0]);
         // More ranks than cores.
         assert_eq!(threads(&vec![on("a", "0-1"); 5]), [1; 5]);
     }

@@ -1,13 +1,14 @@
 //! What all ranks but the first do: nothing that anybody sees.
 
 use super::{Assignment, Kind, MEASURE, cores, facts, keeping, several, with_own_threads};
+use crate::config_file::Origins;
 use crate::error::{CliError, told};
 use crate::minimize::target::Target;
 use crate::minimize::task::{Subject, Task};
 use crate::mnist::train;
-use crate::{interrupt, scaling};
-use cbo::ranks::{Communicator, agree_on, farm, resume_on, solve_on, tell_all};
-use cbo::{Objective, Observer, Scalar, SolveError, StateError};
+use crate::{device, interrupt, scaling};
+use cbo::ranks::{Communicator, agree_on, farm, tell_all};
+use cbo::{Objective, Scalar, SolveError, StateError};
 use cbo_problems::{Formula, Problem};
 use cbo_runs::ranks::Helpers;
 use std::ffi::OsString;
@@ -64,12 +65,13 @@ fn train(ranks: &Arc<dyn Communicator>, assignment: &Assignment) {
 
 /// A rank that is ready to begin.
 enum Ready {
-    Target(Box<Task>, Target),
+    Target(Box<Task>, Target, device::Ready),
     Helpers(Helpers),
 }
 
 impl Ready {
     fn new(ranks: &Arc<dyn Communicator>, assignment: &Assignment, task: Task) -> Result<Self, CliError> {
+        let device = assignment.device.open(&task, None, &Origins::default())?;
         match (&task.subject, assignment.kind) {
             (Subject::Command(spec), _) => {
                 let helpers = Helpers::start(ranks.rank(), &spec.settings).map_err(|e| CliError::usage(&e))?;
@@ -77,11 +79,11 @@ impl Ready {
             }
             (Subject::Function(_, problem), _) => {
                 let target = Target::of_function(problem, &task.constraints);
-                Ok(Self::Target(Box::new(task), target))
+                Ok(Self::Target(Box::new(task), target, device))
             }
             (Subject::Formula(formula), _) => {
                 let target = Target::of_formula(formula, &task.constraints);
-                Ok(Self::Target(Box::new(task), target))
+                Ok(Self::Target(Box::new(task), target, device))
             }
         }
     }
@@ -89,16 +91,21 @@ impl Ready {
     fn work(&self, ranks: &Arc<dyn Communicator>, assignment: &Assignment) {
         match self {
             Self::Helpers(helpers) => helpers.serve(&**ranks),
-            Self::Target(task, target) if Assignment::is_single(task) => {
-                take_part::<f32>(ranks, assignment, task, target);
+            Self::Target(task, target, device) if Assignment::is_single(task) => {
+                take_part::<f32>(ranks, assignment, task, target, device);
             }
-            Self::Target(task, target) => take_part::<f64>(ranks, assignment, task, target),
+            Self::Target(task, target, device) => take_part::<f64>(ranks, assignment, task, target, device),
         }
     }
 }
 
-fn take_part<T: Scalar>(ranks: &Arc<dyn Communicator>, assignment: &Assignment, task: &Task, target: &Target)
-where
+fn take_part<T: Scalar>(
+    ranks: &Arc<dyn Communicator>,
+    assignment: &Assignment,
+    task: &Task,
+    target: &Target,
+    device: &device::Ready,
+) where
     Problem: Objective<T>,
     Formula: Objective<T>,
 {
@@ -107,17 +114,15 @@ where
         return farm::help(&**ranks, &objective, task.config().threads);
     }
     let Some(mut keeping) = keeping::follow(ranks, assignment) else { return };
-    let particles = keeping.particles(ranks, assignment.whole);
+    let device = device.on_ranks(keeping.particles(ranks, assignment.whole));
     let plan = with_own_threads(&task.plan);
-    let mut nobody = ();
-    let observer: &mut (dyn Observer<T> + Send) = match &mut keeping.scribe {
-        Some(scribe) => scribe,
-        None => &mut nobody,
-    };
+    let (state, scribe) = (&keeping.state[..], keeping.scribe.take());
     // How it ends, the first rank knows and tells: an error is one on all ranks.
-    let _: Result<_, StateError> = match &keeping.state[..] {
-        [] => solve_on(&particles, &plan, &objective, observer).map_err(SolveError::into),
-        state => resume_on(&particles, &plan, &objective, observer, state),
+    let _: Result<_, StateError> = match (state, scribe) {
+        ([], Some(mut scribe)) => device.solve::<T>(&plan, &objective, &mut scribe).map_err(SolveError::into),
+        ([], None) => device.solve::<T>(&plan, &objective, &mut ()).map_err(SolveError::into),
+        (state, Some(mut scribe)) => device.resume::<T>(&plan, &objective, &mut scribe, state),
+        (state, None) => device.resume::<T>(&plan, &objective, &mut (), state),
     };
 }
 

@@ -19,21 +19,23 @@ pub struct Spread<'a, T> {
 
 impl<'a, T: Scalar> Spread<'a, T> {
     /// Tells the other ranks, if there are any, to take part in a task, kept in a folder if there is one, from a checkpoint of it; `whole` if
-    /// all particles are needed at the end.
+    /// all particles are needed at the end. Each computes on its own `device`.
     pub fn lead(
         task: &Task,
         schedule: Option<Schedule>,
         whole: bool,
         kept: (Option<&Folder>, Option<&Checkpoint>),
+        device: &Ready,
         objective: &'a dyn Objective<T>,
     ) -> Result<Self, CliError> {
         let mut spread = Self { particles: None, points: None, keeping: Keeping::default() };
         if let Some(ranks) = several() {
             let kind = kind_of(task, schedule)?;
             let bytes = (size_of::<T>() * task.config().particles.saturating_mul(task.dim())) as u64;
-            spread.keeping = lead(Assignment::new(task, kind, whole), Vec::new(), kept, bytes)?;
+            let assignment = Assignment::new(task, kind, whole).on(device.spec());
+            spread.keeping = lead(assignment, Vec::new(), kept, bytes)?;
             match kind {
-                Kind::Particles => spread.particles = Some(Ready::Ranks(spread.keeping.particles(ranks, whole))),
+                Kind::Particles => spread.particles = Some(device.on_ranks(spread.keeping.particles(ranks, whole))),
                 Kind::Points => {
                     let threads = task.config().threads;
                     spread.points = Some(Shared::new(ranks.clone(), objective, threads, schedule.unwrap_or_default()));

@@ -4,7 +4,7 @@ use super::OnDevice;
 use super::launch::Work;
 use super::layout::laid_out;
 use crate::machine::{Fault, Kind, Machine, Memory};
-use cbo::device::{Weigher, on_processor, widths};
+use cbo::device::{Weigher, widths};
 use cbo::{Hopping, HoppingStart, HoppingWeights, Plan, Scalar, SolveError};
 use std::sync::Arc;
 
@@ -20,9 +20,15 @@ pub(super) struct Hops {
 }
 
 impl Hops {
-    pub fn new<T: Scalar>(plan: &Plan, machine: &Arc<dyn Machine>, hopping: Hopping) -> Result<Self, Fault> {
+    /// For so many particles.
+    pub fn new<T: Scalar>(
+        plan: &Plan,
+        machine: &Arc<dyn Machine>,
+        hopping: Hopping,
+        particles: usize,
+    ) -> Result<Self, Fault> {
         let widths: Vec<T> = widths(plan).into_iter().map(T::from_f64).collect();
-        let given = || Memory::new(machine, plan.config().particles * 8, Kind::Device);
+        let given = || Memory::new(machine, particles * 8, Kind::Device);
         Ok(Self {
             widths: Memory::of(machine, &widths)?,
             given: (hopping.weights == HoppingWeights::Ranks).then(given).transpose()?,
@@ -38,7 +44,7 @@ impl<T: Scalar> OnDevice<T> {
         if !self.hops.as_ref().is_some_and(|hops| hops.begins_at_point) {
             return Ok(());
         }
-        let start = on_processor::<T>(&self.plan)?;
+        let start = self.on_processor()?;
         let uploaded = self.here().positions.upload(&laid_out(self.shape, start.ensemble().rows()));
         uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0))
     }
@@ -47,7 +53,13 @@ impl<T: Scalar> OnDevice<T> {
     pub(super) fn weigh_ranks(&mut self) -> Result<f64, Fault> {
         let mut hops = self.hops.take();
         if let Some(Hops { given: Some(given), weigher, .. }) = &mut hops {
-            given.upload(weigher.ranks(self.energies_here()))?;
+            match &self.seat {
+                Some(seat) => {
+                    let all = seat.all_numbers(self.energies_here());
+                    given.upload(&weigher.ranks(&all)[self.first..][..self.particles])?;
+                }
+                None => given.upload(weigher.ranks(self.energies_here()))?,
+            }
         }
         self.hops = hops;
         self.begin_step(None, Work { alpha: Some(f64::NAN), ..Work::default() })?;

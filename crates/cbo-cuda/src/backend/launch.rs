@@ -31,7 +31,7 @@ pub(super) struct Route {
     pub particles: usize,
 }
 
-/// The arguments of a launch as `Args` in `step.cuh`, but for what some methods need, the amplitudes and the centre, which follow them.
+/// The arguments of a launch as `Args` in `step.cuh`, but for what ranks and some methods need, the amplitudes and the centre, which follow them.
 #[repr(C)]
 struct Head {
     memory: [u64; 11],
@@ -66,9 +66,12 @@ impl<T: Scalar> OnDevice<T> {
         remembers(self.plan.config()).filter(|how| how.is_pulled).map(|_| decided.pull.unwrap_or_default())
     }
 
-    /// Writes what the methods `hopping` and `memory` need besides.
+    /// Writes what ranks and the methods `hopping` and `memory` need besides.
     fn write_more(&self, decided: &Move, bytes: &mut Vec<u8>) {
         let mut write = |word: u64| bytes.extend_from_slice(&word.to_ne_bytes());
+        if self.shape.spread {
+            write(self.first as u64 | (self.grain as u64) << 32);
+        }
         if let Some(hops) = &self.hops {
             write(hops.widths.address());
             hops.given.iter().for_each(|given| write(given.address()));

@@ -6,7 +6,7 @@ use super::{OnDevice, Seen};
 use crate::machine::{Fault, Grid, Kernel, Kind, Machine, Memory, bytes_of_words};
 use crate::source::Shape;
 use cbo::device::{Backend, Move, Remembers, Weighing};
-use cbo::{Ensemble, Partial, Plan, Rows, Scalar, alpha_for_sample_size};
+use cbo::{Ensemble, Partial, Plan, Rows, Scalar};
 use std::sync::Arc;
 
 /// What the kernel `remember` does, as it has it.
@@ -38,10 +38,9 @@ impl Remembered {
     pub fn new<T: Scalar>(
         plan: &Plan,
         machine: &Arc<dyn Machine>,
-        shape: Shape,
+        (shape, particles): (Shape, usize),
         how: Remembers,
     ) -> Result<Self, Fault> {
-        let particles = plan.config().particles;
         let memory = |bytes: usize| Memory::new(machine, bytes, Kind::Device);
         Ok(Self {
             how,
@@ -85,6 +84,32 @@ impl<T: Scalar> OnDevice<T> {
         weighing: Weighing,
         how: Remembers,
     ) -> Result<f64, Fault> {
+        let again = !how.is_hard && step > 0;
+        let begun = self.begin_memory(pending, step, weighing, again);
+        let alpha = match weighing.alpha() {
+            Some(alpha) => alpha,
+            None => {
+                self.settled(begun.as_ref().map(|_| ()).map_err(Clone::clone))?;
+                self.alpha_of_remembered(weighing)
+            }
+        };
+        let surveyed = begun?;
+        if weighing.alpha().is_none() {
+            self.launch_remembered(Work { alpha: Some(alpha), ..Work::default() })?;
+        }
+        self.collect_both(surveyed, again)?;
+        Ok(alpha)
+    }
+
+    /// Evaluates positions, and what is remembered if that is evaluated `again`, and weighs that if alpha is known. Returns the launch
+    /// that looked at the positions.
+    fn begin_memory(
+        &mut self,
+        pending: Option<&Move>,
+        step: u64,
+        weighing: Weighing,
+        again: bool,
+    ) -> Result<u64, Fault> {
         let pending = match pending {
             Some(decided) if self.batches.is_some() => {
                 self.move_all(decided)?;
@@ -96,38 +121,42 @@ impl<T: Scalar> OnDevice<T> {
         // The sums of this are looked at for the least energy and the failures alone, so most weights may be zero.
         self.begin_step(pending, Work { evaluates: true, alpha: Some(f64::INFINITY), ..Work::default() })?;
         let surveyed = self.launches;
-        let again = !how.is_hard && step > 0;
         self.remember(match (step, again) {
             (0, _) => Task::First,
             (_, true) => Task::Smooth,
             _ => Task::Hard,
         })?;
-        let alpha = match weighing.alpha() {
-            Some(alpha) => {
-                self.launch_remembered(Work { evaluates: again, alpha: Some(alpha), ..Work::default() })?;
-                self.bring_back(again)?;
-                alpha
-            }
-            None => {
-                if again {
-                    self.launch_remembered(Work { evaluates: true, ..Work::default() })?;
-                    self.bring_back(true)?;
-                }
-                let alpha = self.alpha_of_remembered(weighing);
-                self.launch_remembered(Work { alpha: Some(alpha), ..Work::default() })?;
-                alpha
-            }
-        };
-        self.collect(surveyed)?;
-        let (positions, best) = (self.sums[0].clone(), self.best.clone());
-        let extent = self.extent;
-        self.collect_at(self.slot_of_remembered(), self.launches)?;
-        self.extent = extent;
-        let Self { sums: [sums], shape, .. } = self;
-        if !add_survey(sums, &positions, shape.rows, again) {
-            self.best = best;
+        if again || weighing.alpha().is_some() {
+            self.launch_remembered(Work { evaluates: again, alpha: weighing.alpha(), ..Work::default() })?;
+            self.bring_back(again)?;
         }
-        Ok(alpha)
+        Ok(surveyed)
+    }
+
+    /// Takes the sums of positions, then those of remembered points, and adds them up.
+    fn collect_both(&mut self, surveyed: u64, again: bool) -> Result<(), Fault> {
+        let mut positions = Vec::with_capacity(self.sums.len());
+        self.collect(surveyed)?;
+        positions.extend_from_slice(&self.sums);
+        let (best, best_at, extent) = (self.best.clone(), self.best_at, self.extent);
+        let (slot, launch) = (self.slot_of_remembered(), self.launches);
+        let mut least = f64::INFINITY;
+        let mut is_remembered = false;
+        for (node, positions) in positions.iter().enumerate() {
+            self.collect_node(slot, launch, node)?;
+            let is_point = add_survey(&mut self.sums[node], positions, self.shape.rows, again);
+            if self.sums[node].least < least {
+                (least, is_remembered) = (self.sums[node].least, is_point);
+                if is_point {
+                    self.take_best(node);
+                }
+            }
+        }
+        if !is_remembered {
+            (self.best, self.best_at) = (best, best_at);
+        }
+        self.extent = extent;
+        Ok(())
     }
 
     /// What the particles remember follows the energies of the step.
@@ -153,7 +182,7 @@ impl<T: Scalar> OnDevice<T> {
             task as u64,
         ];
         let grid: Grid = self.grid(self.shape.blocks(self.count_here()));
-        self.program.launch(Kernel::Remember as usize, grid, &bytes_of_words(&args))
+        self.launch_all(Kernel::Remember, grid, &bytes_of_words(&args))
     }
 
     /// Energies of remembered points that were evaluated, if they were, are those of their particles.
@@ -179,14 +208,13 @@ impl<T: Scalar> OnDevice<T> {
 
     /// Where the device writes the sums of what the particles remember: beside those of steps.
     fn slot_of_remembered(&self) -> u64 {
-        self.result.address() + 2 * self.words.len() as u64 * 8
+        self.slot(2)
     }
 
     /// The alpha of the weights of remembered points, for a sample size.
     fn alpha_of_remembered(&self, weighing: Weighing) -> f64 {
         let Weighing::SampleSize(fraction) = weighing else { return f64::NAN };
-        let values = self.remembered_here().into_iter().map(Scalar::to_f64).filter(|e| e.is_finite());
-        alpha_for_sample_size(fraction, &values.collect::<Vec<_>>())
+        self.alpha_for(fraction, &self.remembered_here())
     }
 
     /// The energies that the particles evaluated in the step remember.

@@ -2,9 +2,9 @@
 
 use super::launch::{Route, Work};
 use super::layout::laid_out;
-use super::{OnDevice, Particles, Seen, lost, same_batches};
+use super::{OnDevice, Particles, Seen, lost, same_batches, together};
 use crate::machine::{Fault, Kernel, Kind, Memory};
-use cbo::device::{Backend, Move, Reader, SQUARES, Weighing, Writer, on_processor};
+use cbo::device::{Backend, Move, Reader, SQUARES, Share, Weighing, Writer};
 use cbo::{Answers, Ensemble, EvalError, Objective, Partial, Rows, Scalar, StateError, StepContext};
 use std::sync::Arc;
 
@@ -75,26 +75,15 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
 
     fn row(&self, round: usize, place: usize) -> &[T] {
         let particle = |place: usize| self.evaluated().map_or(place, |chosen| chosen[place] as usize);
-        let is_best = (round, place) == (self.sums[0].round, self.sums[0].particle);
-        if is_best { &self.best } else { self.points(round).row(particle(place)) }
+        if (round, place) == self.best_at { &self.best } else { self.points(round).row(particle(place)) }
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
         if self.extent >= limit {
             return false;
         }
-        let widths = || -> Result<Vec<f64>, Fault> {
-            let mut widths = vec![0.0f64; self.shape.dim];
-            let mut bytes = Vec::new();
-            let route = Route { result: self.widths.address(), ..self.route(self.current) };
-            self.write_args(None, Work::default(), route, &mut bytes)?;
-            self.program.launch(Kernel::Widths as usize, self.grid(self.shape.dim), &bytes)?;
-            self.machine.wait()?;
-            self.widths.look(0, &mut widths);
-            Ok(widths)
-        };
-        match widths() {
-            Ok(widths) => widths.into_iter().fold(0.0, f64::max) < limit,
+        match self.edges() {
+            Ok(edges) => edges.iter().map(|[low, high]| high - low).fold(0.0, f64::max) < limit,
             Err(fault) => {
                 self.note(fault);
                 false
@@ -170,16 +159,13 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
         to.numbers(self.energies(0));
         to.numbers(self.remembered_points());
         to.numbers(self.remembered());
-        to.numbers(&[0.0f64]);
-        let (round, position) = self.batches.as_ref().map_or((0, 0), |chosen| chosen.batches.place());
-        to.whole(round);
-        to.count(position);
+        self.save_rest(to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
-        let mut start = on_processor::<T>(&self.plan)?;
+        let mut start = self.on_processor()?;
         start.load(from, rounds)?;
-        if start.ensemble().len() != self.particles || start.count() != self.count() {
+        if start.ensemble().len() != self.particles || start.energies(0).len() != self.count() {
             return Err(StateError::Damaged);
         }
         if let Some(chosen) = &mut self.batches {
@@ -191,7 +177,8 @@ impl<T: Scalar> Backend<T> for OnDevice<T> {
             .upload(&laid_out(self.shape, start.ensemble().rows()))
             .and_then(|()| energies.upload(start.energies(0)))
             .and_then(|()| self.load_remembered(&*start));
-        uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0).into())
+        let uploaded = uploaded.map_err(|fault| crate::refuse("device", self.machine.name(), fault.0));
+        Ok(together(self.seat.as_ref(), uploaded)?)
     }
 
     fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {

@@ -2,8 +2,8 @@
 
 use super::block_rows;
 use crate::consensus::Partial;
-use crate::ensemble::MomentSums;
-use crate::population::Population;
+use crate::ensemble::{Ensemble, MomentSums};
+use crate::population::Part;
 use crate::ranks::{Communicator, Node, Team, Travelling, append_path, join_path, merge_subtrees};
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
@@ -75,23 +75,23 @@ pub fn rehearse(communicator: &Arc<dyn Communicator>, dim: usize, subtrees: usiz
 }
 
 /// Mean and variance of each coordinate over all ranks, on the first of them; all take part.
-pub(crate) fn moments_over<T: Scalar>(team: &Team, population: &Population<T>) -> (Vec<f64>, Vec<f64>) {
-    let dim = population.ensemble.dim();
+pub(crate) fn moments_over<T: Scalar>(team: &Team, ensemble: &Ensemble<T>, part: &Part) -> (Vec<f64>, Vec<f64>) {
+    let dim = ensemble.dim();
     let mut bytes = vec![0; 8 * dim];
     let mut to = Writer::plain();
-    to.numbers(&population.ensemble.origin());
+    to.numbers(&ensemble.origin());
     if team.is_first() {
         bytes = to.into_bytes();
     }
     team.broadcast(&mut bytes);
     let mut origin = vec![0.0; dim];
     let _ = Reader::plain(&bytes).numbers(&mut origin);
-    let first = population.part.particles.start / block_rows(dim);
-    let merged = team.merge(0.0, dim, population.ensemble.block_moments(first, &origin));
+    let first = part.particles.start / block_rows(dim);
+    let merged = team.merge(0.0, dim, ensemble.block_moments(first, &origin));
     let mut to = Writer::plain();
     merged.unwrap_or_else(|| MomentSums::nothing(dim)).write(&mut to);
     let mut bytes = to.into_bytes();
     team.broadcast(&mut bytes);
     let sums = MomentSums::read(dim, &mut Reader::plain(&bytes)).unwrap_or_else(|_| MomentSums::nothing(dim));
-    sums.moments(population.part.all, &origin)
+    sums.moments(part.all, &origin)
 }

@@ -1,18 +1,18 @@
 //! The processor of this machine: threads over blocks, SIMD within them.
 
-use super::Backend;
 use super::ahead::Ahead;
 use super::contribution::moments_over;
 use super::differences::Differences;
 use super::threads::{Blocks, Crew, Effort};
 use super::tiles::{Scratch, pattern_rows, tile_rows};
+use super::{Backend, Share};
 use crate::answers::Answers;
 use crate::batch::Batches;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
 use crate::config::{Plan, Update};
 use crate::consensus::{Partial, alpha_for_sample_size, least_of};
-use crate::ensemble::{Ensemble, norm};
+use crate::ensemble::{Ensemble, Extent, norm};
 use crate::method::{Advance, Method, Motion, Move, Remembering, Whole};
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::population::{Columns, Part, Population};
@@ -108,11 +108,6 @@ impl<T: Scalar> Cpu<T> {
         })
     }
 
-    /// The particles of this rank.
-    pub fn population(&self) -> &Population<T> {
-        &self.population
-    }
-
     /// Fails on all ranks together where they have something to exchange before the sums of the step.
     fn settled(&self, weighing: Weighing, outcome: Result<(), EvalError>) -> Result<(), EvalError> {
         let exchanges = self.population.batches.is_some() || weighing.alpha().is_none();
@@ -120,20 +115,6 @@ impl<T: Scalar> Cpu<T> {
             Some(team) => team.agree(outcome),
             None => outcome,
         }
-    }
-
-    /// The columns of the particles as they are saved, one after the other.
-    pub fn columns_saved(&self) -> [&[T]; 5] {
-        let Population { ensemble, energies, kept, .. } = &self.population;
-        [ensemble.rows().as_slice(), energies, &kept.points, &kept.more, &kept.values]
-    }
-
-    /// What is saved after them.
-    pub fn save_rest(&self, to: &mut Writer) {
-        to.numbers(&[self.variance]);
-        let (round, position) = self.population.batches.as_ref().map_or((0, 0), Batches::place);
-        to.whole(round);
-        to.count(position);
     }
 
     /// Repeats the centre of a move for a few rows. Coordinates too near to zero become zero.
@@ -504,7 +485,7 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
 
     fn save(&self, to: &mut Writer) {
         to.count(self.population.part.all);
-        self.columns_saved().into_iter().for_each(|column| to.numbers(column));
+        self.columns().into_iter().for_each(|column| to.numbers(column));
         self.save_rest(to);
     }
 
@@ -569,10 +550,32 @@ impl<T: Scalar> Backend<T> for Cpu<T> {
     }
 }
 
+impl<T: Scalar> Share<T> for Cpu<T> {
+    fn part(&self) -> &Part {
+        &self.population.part
+    }
+
+    fn extent(&self) -> Option<Extent<T>> {
+        self.population.ensemble.extent()
+    }
+
+    fn columns(&self) -> [&[T]; 5] {
+        let Population { ensemble, energies, kept, .. } = &self.population;
+        [ensemble.rows().as_slice(), energies, &kept.points, &kept.more, &kept.values]
+    }
+
+    fn save_rest(&self, to: &mut Writer) {
+        to.numbers(&[self.variance]);
+        let (round, position) = self.population.batches.as_ref().map_or((0, 0), Batches::place);
+        to.whole(round);
+        to.count(position);
+    }
+}
+
 /// ||var(V)||_2 of all particles of a run.
 fn variance_norm<T: Scalar>(population: &Population<T>) -> f64 {
     match &population.team {
-        Some(team) => norm(&moments_over(team, population).1),
+        Some(team) => norm(&moments_over(team, &population.ensemble, &population.part).1),
         None => population.ensemble.variance_norm(),
     }
 }

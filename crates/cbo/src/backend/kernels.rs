@@ -4,31 +4,24 @@
 //! These functions are not generic: it calls them instead.
 
 use super::tiles::{Draw, Kick, Repeat, Scratch};
-use super::{Backend, Cpu, Spread};
+use super::{Backend, Cpu, Seat, Share, Spread};
 use crate::bounds::Walls;
 use crate::config::Plan;
 use crate::ensemble::Moments;
 use crate::method::{Advance, Motion};
 use crate::noise::Noise;
 use crate::objective::Grouping;
-use crate::ranks::{Communicator, Team};
 use crate::report::SolveError;
 use crate::simd;
 use crate::weights::{Doubled, Moment, Weighed, Weights};
-use std::sync::Arc;
 
 /// The kernels of one precision.
 #[doc(hidden)]
 pub trait Kernels: Sized {
-    /// The particles of a run at time 0, on this machine's processor.
-    fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<Self>>, SolveError>;
-    /// The particles of this rank of a run at time 0; `whole` if the first rank is to have all of them at the end.
-    fn over_ranks(
-        plan: &Plan,
-        grouping: Grouping,
-        communicator: Arc<dyn Communicator>,
-        whole: bool,
-    ) -> Result<Box<dyn Backend<Self>>, SolveError>;
+    /// The particles of a run at time 0, or those of a rank, on this machine's processor.
+    fn on_cpu(plan: &Plan, grouping: Grouping, seat: Option<&Seat>) -> Result<Box<dyn Share<Self>>, SolveError>;
+    /// A run whose particles are spread over ranks, of which this one has its share.
+    fn over_ranks(plan: &Plan, seat: Seat, share: Box<dyn Share<Self>>) -> Box<dyn Backend<Self>>;
     /// Moves a block of particles.
     fn advance(block: Advance<'_, '_, Self>);
     /// Repeats the first so many numbers until the end.
@@ -62,17 +55,12 @@ macro_rules! compiled {
     ($($t:ident)*) => {$(
         impl Kernels for $t {
             #[inline(never)]
-            fn on_cpu(plan: &Plan, grouping: Grouping) -> Result<Box<dyn Backend<$t>>, SolveError> {
-                Ok(Box::new(Cpu::begin(plan, grouping, None)?))
+            fn on_cpu(plan: &Plan, grouping: Grouping, seat: Option<&Seat>) -> Result<Box<dyn Share<$t>>, SolveError> {
+                Ok(Box::new(Cpu::begin(plan, grouping, seat.map(|seat| seat.team.clone()))?))
             }
             #[inline(never)]
-            fn over_ranks(
-                plan: &Plan,
-                grouping: Grouping,
-                communicator: Arc<dyn Communicator>,
-                whole: bool,
-            ) -> Result<Box<dyn Backend<$t>>, SolveError> {
-                Ok(Box::new(Spread::begin(plan, grouping, Team::new(communicator), whole)?))
+            fn over_ranks(plan: &Plan, seat: Seat, share: Box<dyn Share<$t>>) -> Box<dyn Backend<$t>> {
+                Box::new(Spread::new(plan, seat, share))
             }
             #[inline(never)]
             fn advance(block: Advance<'_, '_, $t>) {

@@ -1,6 +1,6 @@
 //! A run whose particles are spread over ranks, as a user asks for it: what can be, and what is refused.
 
-use super::Backend;
+use super::{Backend, Seat};
 use crate::auto::Auto;
 use crate::config::{ConfigError, Plan};
 use crate::device::Device;
@@ -43,6 +43,12 @@ impl Particles {
         Self { whole, ..self }
     }
 
+    /// Where this rank sits in such a run.
+    #[doc(hidden)]
+    pub fn seat(&self, plan: &Plan) -> Seat {
+        Seat::new(plan, self.communicator.clone(), self.whole)
+    }
+
     /// Refuses what needs more than sums of blocks; `constrained` if points have constraints.
     pub fn check(plan: &Plan, constrained: bool) -> Result<(), ConfigError> {
         let method = plan.config().method;
@@ -81,6 +87,8 @@ impl<T: Scalar> Device<T> for Particles {
                 (plan.config().method.to_string(), "the objective wants to be asked for all points at once");
             return Err(ConfigError { field: "method", value, remedy: remedy.into() }.into());
         }
-        T::over_ranks(plan, grouping, self.communicator.clone(), self.whole)
+        let seat = self.seat(plan);
+        let share = T::on_cpu(plan, grouping, Some(&seat))?;
+        Ok(seat.spread(plan, share))
     }
 }

@@ -1,15 +1,17 @@
 //! The particles of a run spread over ranks: each has a range of the blocks, and what a step exchanges are sums.
 
 use super::contribution::{Contribution, moments_over};
-use super::{Backend, Cpu, block_rows, first_failure};
+use super::share::pieces;
+use super::{Backend, Seat, Share, block_rows, first_failure};
 use crate::answers::Answers;
 use crate::config::Plan;
 use crate::consensus::Partial;
 use crate::ensemble::{Ensemble, Extent};
 use crate::method::Move;
-use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
+use crate::objective::{EvalError, Objective, Rows, StepContext};
+use crate::population::Keeps;
 use crate::ranks::{Answering, Here, Node, Request, Team, Travelling, merge_range, subtrees};
-use crate::report::{SolveError, StopReason};
+use crate::report::StopReason;
 use crate::schedule::Weighing;
 use crate::simd::Scalar;
 use crate::state::{Reader, StateError, Writer};
@@ -31,9 +33,10 @@ impl<T> Default for Seen<T> {
 /// This rank's particles, and the others to talk to.
 #[derive(Debug)]
 pub(crate) struct Spread<T> {
-    cpu: Cpu<T>,
+    share: Box<dyn Share<T>>,
     team: Team,
     dim: usize,
+    keeps: Keeps,
     /// Whether the first rank is to have all particles at the end.
     whole: bool,
     /// The sums of the step, merged.
@@ -47,18 +50,19 @@ pub(crate) struct Spread<T> {
 }
 
 impl<T: Scalar> Spread<T> {
-    pub fn begin(plan: &Plan, grouping: Grouping, team: Team, whole: bool) -> Result<Self, SolveError> {
-        Ok(Self {
-            cpu: Cpu::begin(plan, grouping, Some(team.clone()))?,
+    pub fn new(plan: &Plan, seat: Seat, share: Box<dyn Share<T>>) -> Self {
+        Self {
+            share,
             dim: plan.dim(),
-            whole,
+            keeps: plan.config().method.keeps(),
+            whole: seat.whole,
             total: [Partial::empty(plan.dim())],
             best: vec![T::default(); plan.dim()],
             limit: Mutex::new(None),
             is_wide: false,
             seen: Seen::default(),
-            team,
-        })
+            team: seat.team,
+        }
     }
 
     fn limit(&self) -> Option<f64> {
@@ -68,13 +72,15 @@ impl<T: Scalar> Spread<T> {
     /// What this rank contributes to the step that it has evaluated, if it could.
     fn contribution(&mut self, alpha: f64, has_failed: bool) -> Contribution<T> {
         let is_wide = self.limit().is_some_and(|limit| !self.is_narrow_here(limit));
-        let (rows, part) = (block_rows(self.dim), self.cpu.population().part.clone());
-        let (first, blocks) = (part.places.start / rows, part.asked().div_ceil(rows));
-        let sums = self.cpu.sums();
+        let (part, grain) = (self.share.part().clone(), self.share.grain());
+        let rows = block_rows(self.dim) * grain;
+        let (first, all) = (part.places.start / rows, part.asked().div_ceil(rows));
+        let sums = self.share.sums();
         let range = first..first + sums.len();
-        merge_range(alpha, range.clone(), blocks, sums);
+        merge_range(alpha, range.clone(), all, sums);
+        let whole = |node: Node| Node { first: node.first * grain, width: node.width * grain };
         let path: Vec<(Node, Partial)> =
-            subtrees(range, blocks).map(|node| (node, sums[node.first - first].clone())).collect();
+            subtrees(range, all).map(|node| (whole(node), sums[node.first - first].clone())).collect();
         let mut found: Option<(f64, usize, usize)> = None;
         for (_, sums) in &path {
             if sums.least < found.map_or(f64::INFINITY, |found| found.0) {
@@ -82,9 +88,8 @@ impl<T: Scalar> Spread<T> {
             }
         }
         let nothing = || vec![T::default(); self.dim];
-        let best = found.map_or_else(nothing, |(_, round, place)| {
-            self.cpu.population().points(round).row(place - part.places.start).to_vec()
-        });
+        let best =
+            found.map_or_else(nothing, |(_, round, place)| self.share.row(round, place - part.places.start).to_vec());
         Contribution { path, least: found.map_or(f64::INFINITY, |found| found.0), best, has_failed, is_wide }
     }
 
@@ -108,10 +113,14 @@ impl<T: Scalar> Spread<T> {
         }
     }
 
+    /// Mean and variance of each coordinate over all ranks; all take part.
+    fn moments(&self) -> (Vec<f64>, Vec<f64>) {
+        moments_over(&self.team, self.share.ensemble(), self.share.part())
+    }
+
     /// Whether the particles of this rank are narrower than that; so is a rank that has none.
     fn is_narrow_here(&self, limit: f64) -> bool {
-        let ensemble = &self.cpu.population().ensemble;
-        ensemble.is_empty() || ensemble.is_narrower_than(limit)
+        self.share.part().particles.is_empty() || self.share.is_narrower_than(limit)
     }
 
     /// The extent of the swarm at the first rank; all take part.
@@ -124,7 +133,7 @@ impl<T: Scalar> Spread<T> {
             }
             to.into_bytes()
         };
-        let mut all = self.cpu.population().ensemble.extent();
+        let mut all = self.share.extent();
         self.team.reduce(&mut all, write, |all, bytes| {
             let mut from = Reader::plain(bytes);
             let (low, high) = (from.many(self.dim), from.many(self.dim));
@@ -152,9 +161,9 @@ impl<T: Scalar> Spread<T> {
 
     /// Writes the state of all ranks, at the first.
     fn collect(&self, to: &mut Writer) {
-        let columns = self.cpu.columns_saved();
+        let columns = self.share.columns();
         if self.team.is_first() {
-            to.count(self.cpu.population().part.all);
+            to.count(self.share.part().all);
         }
         for column in columns {
             let mut own = Writer::plain();
@@ -162,22 +171,24 @@ impl<T: Scalar> Spread<T> {
             self.team.gather(own.into_bytes()).iter().for_each(|bytes| to.append(bytes));
         }
         if self.team.is_first() {
-            self.cpu.save_rest(to);
+            self.share.save_rest(to);
         }
+    }
+
+    /// The columns of this rank among those of all.
+    fn pieces(&self) -> (Vec<(u64, &[T])>, u64) {
+        pieces(self.share.part(), self.dim, self.keeps, self.share.columns())
     }
 
     /// The particles of this rank.
     fn here(&self) -> Here<'_, T> {
-        let population = self.cpu.population();
-        let (rows, pieces) = (population.ensemble.rows(), population.pieces().0);
-        Here { first: population.part.particles.start, rows, pieces }
+        Here { first: self.share.part().particles.start, rows: self.share.ensemble().rows(), pieces: self.pieces().0 }
     }
 
     /// Those of this rank that are among the first of the run.
     fn first_here(&self, count: usize) -> &[T] {
-        let population = self.cpu.population();
-        let here = &population.part.particles;
-        &population.ensemble.rows().as_slice()[..(count.clamp(here.start, here.end) - here.start) * self.dim]
+        let here = &self.share.part().particles;
+        &self.share.ensemble().rows().as_slice()[..(count.clamp(here.start, here.end) - here.start) * self.dim]
     }
 
     /// The answers of all ranks, at the first of them; all take part, and one that cannot answer fails on all.
@@ -194,13 +205,13 @@ impl<T: Scalar> Spread<T> {
                     self.is_narrow_everywhere(limit);
                 }
                 Request::Moments => {
-                    moments_over(&self.team, self.cpu.population());
+                    self.moments();
                 }
                 Request::Positions => {
-                    self.gathered(self.cpu.population().ensemble.rows().as_slice());
+                    self.gathered(self.share.ensemble().rows().as_slice());
                 }
                 Request::Energies(round) => {
-                    self.gathered(self.cpu.energies(round));
+                    self.gathered(self.share.energies(round));
                 }
                 Request::State => self.collect(&mut Writer::plain()),
                 Request::First(count) => {
@@ -224,7 +235,7 @@ impl<T: Scalar> Backend<T> for Spread<T> {
         weighing: Weighing,
         objective: &dyn Objective<T>,
     ) -> Result<f64, EvalError> {
-        let outcome = self.cpu.advance_and_evaluate(pending, step, weighing, objective);
+        let outcome = self.share.advance_and_evaluate(pending, step, weighing, objective);
         // All ranks know of such an error.
         if outcome.as_ref().is_err_and(|error| error.is_of_the_run()) { outcome } else { self.merge(outcome) }
     }
@@ -234,27 +245,27 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     }
 
     fn advance(&mut self, pending: &Move, step: u64) {
-        self.cpu.advance(pending, step);
+        self.share.advance(pending, step);
     }
 
     fn prepare(&mut self, decided: &mut Move, alpha: f64) {
-        self.cpu.prepare(decided, alpha);
+        self.share.prepare(decided, alpha);
     }
 
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        self.cpu.pool()
+        self.share.pool()
     }
 
     fn draw_ahead(&mut self, step: u64) {
-        self.cpu.draw_ahead(step);
+        self.share.draw_ahead(step);
     }
 
     fn points(&self, round: usize) -> Rows<'_, T> {
-        self.cpu.points(round)
+        self.share.points(round)
     }
 
     fn take(&mut self, round: usize, step: u64, energies: &[T], weighing: Option<Weighing>) -> Option<f64> {
-        self.cpu.take(round, step, energies, weighing)
+        self.share.take(round, step, energies, weighing)
     }
 
     fn ask(
@@ -268,7 +279,7 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     }
 
     fn differentiate(&mut self, at: StepContext, objective: &dyn Objective<T>) -> Result<(), EvalError> {
-        let outcome = self.cpu.differentiate(at, objective);
+        let outcome = self.share.differentiate(at, objective);
         self.team.agree(outcome)
     }
 
@@ -277,7 +288,7 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     }
 
     fn count(&self) -> usize {
-        self.cpu.count()
+        self.share.part().asked()
     }
 
     /// The best one: the others are elsewhere.
@@ -293,11 +304,11 @@ impl<T: Scalar> Backend<T> for Spread<T> {
 
     fn spread(&self) -> f64 {
         self.team.ask(Request::Moments);
-        moments_over(&self.team, self.cpu.population()).1.iter().sum::<f64>().sqrt()
+        self.moments().1.iter().sum::<f64>().sqrt()
     }
 
     fn particles(&self) -> usize {
-        self.cpu.population().part.all
+        self.share.part().all
     }
 
     fn is_narrower_than(&self, limit: f64) -> bool {
@@ -333,10 +344,10 @@ impl<T: Scalar> Backend<T> for Spread<T> {
 
     fn first_failure(&self, rounds: usize) -> Option<(usize, f64)> {
         // All ranks are asked for it, because all know of the failure.
-        let own = first_failure((0..rounds).map(|round| self.cpu.energies(round)));
+        let own = first_failure((0..rounds).map(|round| self.share.energies(round)));
         let mut to = Writer::plain();
         if let Some((row, energy)) = own {
-            to.count(row + self.cpu.population().part.places.start);
+            to.count(row + self.share.part().places.start);
             to.numbers(&[energy]);
         }
         let first = self.team.gather(to.into_bytes()).into_iter().find(|bytes| !bytes.is_empty());
@@ -354,7 +365,7 @@ impl<T: Scalar> Backend<T> for Spread<T> {
 
     /// At the first rank all positions, elsewhere those that are here.
     fn ensemble(&self) -> &Ensemble<T> {
-        let own = &self.cpu.population().ensemble;
+        let own = self.share.ensemble();
         if !self.team.is_first() {
             return own;
         }
@@ -366,7 +377,7 @@ impl<T: Scalar> Backend<T> for Spread<T> {
 
     /// At the first rank all energies, elsewhere those that are here.
     fn energies(&self, round: usize) -> &[T] {
-        let own = self.cpu.energies(round);
+        let own = self.share.energies(round);
         if !self.team.is_first() {
             return own;
         }
@@ -377,19 +388,19 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     }
 
     fn evaluated(&self) -> Option<&[u32]> {
-        self.cpu.evaluated()
+        self.share.evaluated()
     }
 
     fn round_of_batches(&self) -> Option<u64> {
-        self.cpu.round_of_batches()
+        self.share.round_of_batches()
     }
 
     fn remembered(&self) -> &[T] {
-        self.cpu.remembered()
+        self.share.remembered()
     }
 
     fn remembered_mut(&mut self) -> &mut [T] {
-        self.cpu.remembered_mut()
+        self.share.remembered_mut()
     }
 
     fn save(&self, to: &mut Writer) {
@@ -398,24 +409,24 @@ impl<T: Scalar> Backend<T> for Spread<T> {
     }
 
     fn save_apart(&self, to: &mut Writer) -> Option<(usize, u64)> {
-        to.count(self.cpu.population().part.all);
+        to.count(self.share.part().all);
         let place = to.len();
-        self.cpu.save_rest(to);
-        Some((place, self.cpu.population().pieces().1))
+        self.share.save_rest(to);
+        Some((place, self.pieces().1))
     }
 
     fn load(&mut self, from: &mut Reader<'_>, rounds: usize) -> Result<(), StateError> {
         self.seen = Seen::default();
-        self.cpu.load(from, rounds)
+        self.share.load(from, rounds)
     }
 
     fn into_parts(self: Box<Self>) -> (Ensemble<T>, Vec<T>) {
         let Self { team, whole, dim, .. } = &*self;
         if !whole {
-            return Box::new(self.cpu).into_parts();
+            return self.share.into_parts();
         }
-        let energies = self.gathered(self.cpu.energies(0));
-        let positions = self.gathered(self.cpu.population().ensemble.rows().as_slice());
-        if team.is_first() { (Ensemble::of_rows(&positions, *dim), energies) } else { Box::new(self.cpu).into_parts() }
+        let energies = self.gathered(self.share.energies(0));
+        let positions = self.gathered(self.share.ensemble().rows().as_slice());
+        if team.is_first() { (Ensemble::of_rows(&positions, *dim), energies) } else { self.share.into_parts() }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The particles of a run that are here, and the places of a step's evaluations that are: the same, unless there are batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub struct Part {
     /// The particles that are here, by their number in the run.
     pub particles: Range<usize>,
     /// All particles of the run.
@@ -23,7 +23,7 @@ impl Part {
     }
 
     /// What this rank has of it, in blocks of so many rows.
-    pub fn of(team: Option<&Team>, all: usize, batch: Option<usize>, rows: usize) -> Self {
+    pub(crate) fn of(team: Option<&Team>, all: usize, batch: Option<usize>, rows: usize) -> Self {
         let Some(team) = team else { return Self::whole(all, batch) };
         let particles = team.share(all, rows);
         let places = batch.map_or_else(|| particles.clone(), |batch| team.share(batch, rows));
