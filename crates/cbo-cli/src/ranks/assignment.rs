@@ -131,3 +131,20 @@ impl Assignment {
         task.precision == Precision::F32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_arrive_as_they_were() {
+        for device in [DeviceSpec::Cpu, DeviceSpec::Cuda(None), DeviceSpec::Cuda(Some(3))] {
+            let sent = Assignment::training(vec![("seed", "5".into())], Kind::Particles, true).on(device);
+            let sent = Assignment { points: vec![1.5, -0.0], trains: false, ..sent };
+            let come = Assignment::from_bytes(&sent.to_bytes()).expect("all bytes");
+            assert_eq!((come.kind, come.whole, come.trains, come.device), (Kind::Particles, true, false, device));
+            assert_eq!((&come.entries, &come.points), (&sent.entries, &sent.points));
+        }
+        assert!(Assignment::from_bytes(&[]).is_none());
+    }
+}
