@@ -28,6 +28,14 @@ cd "$place/elsewhere"
 "$venv/python" -c 'import cbo, sys; assert cbo.__file__.startswith(sys.prefix), cbo.__file__'
 "$venv/python" -m pytest --quiet -o cache_dir="$place/cache" "$root/python/tests"
 "$venv/python" -m pytest --quiet -o cache_dir="$place/cache" --doctest-modules --doctest-ignore-import-errors --pyargs cbo
+# What a GPU would do, by its kernels, which the system's C++ compiler builds for the processor.
+if command -v c++ >/dev/null; then
+  "$venv/pip" wheel --quiet --no-deps --config-settings=build-args="--features stand-in" --wheel-dir "$place/stand-in" "$root"
+  "$venv/pip" install --quiet --no-deps --target "$place/stand-in/package" "$place"/stand-in/cbo-*.whl
+  PYTHONPATH=$place/stand-in/package "$venv/python" "$root/python/tests/test_gpu.py"
+else
+  echo "left out: the GPU's part of the package on the processor (needs a C++ compiler)"
+fi
 "$venv/python" -m mypy --strict --cache-dir "$place/mypy" -p cbo
 "$venv/python" -m mypy --strict --cache-dir "$place/mypy" "$root/python/tests/typing_sample.py"
 "$venv/python" "$root/python/tests/typing_sample.py" >typing_sample.log

@@ -370,11 +370,13 @@ def test_problems_and_formulas() -> None:
         formula = cbo.Formula("sum(x^2 + a*(1 - cos(2*pi*x)))", a=2.5)
         box = [(-5, 5)] * 5
         same(cbo.minimize(formula, box, **given), cbo.minimize(formula, box, device=DEVICE, **given))
+        given |= {"batch": 300}
+        same(cbo.minimize(problem, **given), cbo.minimize(problem, device=DEVICE, **given))
     result = cbo.minimize(cbo.problems.rastrigin(5), device=DEVICE, seed=1)
     assert result.method == "cbo"
     raises(ValueError, "adam", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, method="adam"))
     raises(ValueError, "auto", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, method="auto"))
-    raises(ValueError, "batch = 10", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, particles=100, batch=10))
+    raises(ValueError, "update = partial", lambda: cbo.minimize(cbo.problems.sphere(2), device=DEVICE, batch=100, update="partial"))
 
 
 def test_ask_and_tell() -> None:
