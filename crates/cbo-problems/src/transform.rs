@@ -266,8 +266,8 @@ fn add<V: Vector>(z: &[V::Scalar], original: &[V::Scalar], y: &mut [V::Scalar]) 
     }
 }
 
-/// y = original + Q z for all rows, `N` of them at a time, in the coordinates of a panel, of which `first` is the first. A row's sums are in the same order
-/// whatever `N` is.
+/// y = original + Q z for all rows, `N` of them at a time, in the coordinates of a panel, of which `first` is the first. A row's sums are
+/// in the same order whatever `N` is.
 #[inline(always)]
 fn rotate<V: Vector, const N: usize>(
     z: &[V::Scalar],
@@ -315,9 +315,7 @@ fn rotate_tile<V: Vector, const N: usize, const W: usize>(
     let mut sums = [[V::splat(V::Scalar::default()); W]; N];
     for w in 0..W {
         let start = V::load_partial(&original[w * V::LANES..]);
-        for n in 0..N {
-            sums[n][w] = start;
-        }
+        sums.iter_mut().for_each(|sums| sums[w] = start);
     }
     for j in 0..dim {
         let column = &panel[j * PANEL + at..][..W * V::LANES];
