@@ -285,8 +285,11 @@ fn rotate<V: Vector, const N: usize>(
         for (z, y) in z.chunks(N * dim).zip(y.chunks_mut(N * dim)) {
             if z.len() < N * dim {
                 for (z, y) in z.chunks_exact(dim).zip(y.chunks_exact_mut(dim)) {
-                    let rotate_one = if wide { rotate_tile::<V, 1, 2> } else { rotate_tile::<V, 1, 1> };
-                    rotate_one(z, (panel, at), &original[c..], c, y);
+                    if wide {
+                        rotate_tile::<V, 1, 2>(z, (panel, at), &original[c..], c, y);
+                    } else {
+                        rotate_tile::<V, 1, 1>(z, (panel, at), &original[c..], c, y);
+                    }
                 }
             } else if wide {
                 rotate_tile::<V, N, 2>(z, (panel, at), &original[c..], c, y);

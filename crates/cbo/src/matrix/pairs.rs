@@ -3,7 +3,7 @@
 //! Of numbers `x_0 .. x_(d-1)` such a row has `x_a x_b` for a <= b, by a, then b. An entry of its square is the product of four numbers, in
 //! whatever order, so about a third of the entries are computed and the others are copies of them.
 
-use super::symmetric::{add_to_columns, in_blocks};
+use super::symmetric::{Blocks, ROWS, add_to_columns};
 use crate::simd::{Kernel, Vector, run};
 
 /// Adds `weight row row'` to a symmetric matrix, which was zero before, for each row of `rows` with its weight. Rows have the products of
@@ -39,7 +39,9 @@ impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquaresOfPairs<'_, R>
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { count, n, matrix, rows, weights } = self;
         let wide = V::REGISTERS >= 32;
-        in_blocks(rows, weights, |rows, weights| {
+        let mut blocks = Blocks::new(rows);
+        for weights in weights.chunks(ROWS) {
+            let rows = blocks.next(weights.len());
             for a in 0..count {
                 let mut b = a;
                 while b < count {
@@ -57,7 +59,7 @@ impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquaresOfPairs<'_, R>
                     }
                 }
             }
-        });
+        }
     }
 }
 

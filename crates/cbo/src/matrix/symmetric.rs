@@ -159,22 +159,29 @@ impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquares<'_, R> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, matrix, rows, weights } = self;
-        in_blocks(rows, weights, |rows, weights| add_block::<V>(n, n, matrix, rows, weights));
+        let mut blocks = Blocks::new(rows);
+        for weights in weights.chunks(ROWS) {
+            add_block::<V>(n, n, matrix, blocks.next(weights.len()), weights);
+        }
     }
 }
 
-/// Hands over rows and weights, a few at once.
-#[inline(always)]
-pub(super) fn in_blocks<'a>(
-    rows: impl Iterator<Item = &'a [f64]>,
-    weights: &[f64],
-    mut add: impl FnMut(&[&[f64]], &[f64]),
-) {
-    let mut rows = rows;
-    let mut block: [&[f64]; ROWS] = [&[]; ROWS];
-    for weights in weights.chunks(ROWS) {
-        block.iter_mut().zip(rows.by_ref().take(weights.len())).for_each(|(to, row)| *to = row);
-        add(&block[..weights.len()], weights);
+/// Hands over rows, a few at once. It is no function that takes a closure: the compiler may leave a closure outside its kernel, where a
+/// vector operation is a call.
+pub(super) struct Blocks<'r, R> {
+    rows: R,
+    block: [&'r [f64]; ROWS],
+}
+
+impl<'r, R: Iterator<Item = &'r [f64]>> Blocks<'r, R> {
+    pub fn new(rows: R) -> Self {
+        Self { rows, block: [&[]; ROWS] }
+    }
+
+    /// The next `count` rows, at most [`ROWS`].
+    pub fn next(&mut self, count: usize) -> &[&'r [f64]] {
+        self.block.iter_mut().zip(self.rows.by_ref().take(count)).for_each(|(to, row)| *to = row);
+        &self.block[..count]
     }
 }
 
@@ -197,7 +204,9 @@ impl Kernel<f64> for AddSquaresTo<'_> {
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, first, columns, rows, weights } = self;
         let end = first + columns.len() / n;
-        in_blocks(rows.chunks_exact(n), weights, |rows, weights| {
+        let mut blocks = Blocks::new(rows.chunks_exact(n));
+        for weights in weights.chunks(ROWS) {
+            let rows = blocks.next(weights.len());
             let mut at = first;
             while at < end {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
@@ -209,7 +218,7 @@ impl Kernel<f64> for AddSquaresTo<'_> {
                 }
                 at += if four { 4 } else { 1 };
             }
-        });
+        }
     }
 }
 
@@ -339,10 +348,11 @@ impl Kernel<f64> for Inverse<'_> {
         let rows = if V::REGISTERS >= 32 { invert::<V, 8>(n, factor) } else { invert::<V, 4>(n, factor) };
         let mut matrix = Buffer::new(n * n);
         let mut size = 0;
-        in_blocks(rows.chunks_exact(n), &vec![1.0; n], |rows, weights| {
-            size += rows.len();
-            add_block::<V>(n, size, &mut matrix, rows, weights);
-        });
+        let mut blocks = Blocks::new(rows.chunks_exact(n));
+        for weights in vec![1.0; n].chunks(ROWS) {
+            size += weights.len();
+            add_block::<V>(n, size, &mut matrix, blocks.next(weights.len()), weights);
+        }
         matrix
     }
 }

@@ -165,11 +165,16 @@ impl Vector for VectorF64 {
     fn load_transposed(rows: &[f64], stride: usize, width: usize, to: &mut [Self]) {
         assert!(width <= 8 && rows.len() >= stride.saturating_mul(7).saturating_add(width) && to.len() >= 8);
         if width == 4 {
-            // SAFETY: the processor has AVX-512, as `registers!` says; within `rows`, by the assertion.
-            let row = |r: usize| unsafe { _mm256_loadu_pd(rows.as_ptr().add(r * stride)) };
-            // Every fourth row, one in each half.
-            let halves = |i: usize| registers!(_mm512_insertf64x4::<1>(_mm512_castpd256_pd512(row(i)), row(4 + i)));
-            to[..4].copy_from_slice(&squares_of_four([halves(0), halves(1), halves(2), halves(3)]));
+            let mut every_fourth = [Self::splat(0.0).0; 4];
+            for (i, halves) in every_fourth.iter_mut().enumerate() {
+                // SAFETY: the processor has AVX-512, as `registers!` says; within `rows`, by the assertion.
+                let (low, high) = unsafe {
+                    let row = rows.as_ptr().add(i * stride);
+                    (_mm256_loadu_pd(row), _mm256_loadu_pd(row.add(4 * stride)))
+                };
+                *halves = registers!(_mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high));
+            }
+            to[..4].copy_from_slice(&squares_of_four(every_fourth));
             return;
         }
         let mask = ((1u32 << width) - 1) as __mmask8;

@@ -151,15 +151,24 @@ impl Vector for VectorF32 {
     fn load_transposed(rows: &[f32], stride: usize, width: usize, to: &mut [Self]) {
         assert!(width <= 16 && rows.len() >= stride.saturating_mul(15).saturating_add(width) && to.len() >= 16);
         if width == 4 {
-            // SAFETY: the processor has AVX-512, as `registers!` says; within `rows`, by the assertion.
-            let row = |r: usize| unsafe { _mm_loadu_ps(rows.as_ptr().add(r * stride)) };
-            // Every fourth row, one in each quarter.
-            let quarters = |i: usize| {
-                let two = registers!(_mm512_insertf32x4::<1>(_mm512_castps128_ps512(row(i)), row(4 + i)));
-                let three = registers!(_mm512_insertf32x4::<2>(two, row(8 + i)));
-                registers!(_mm512_insertf32x4::<3>(three, row(12 + i)))
-            };
-            to[..4].copy_from_slice(&squares_of_four([quarters(0), quarters(1), quarters(2), quarters(3)]));
+            let mut every_fourth = [Self::splat(0.0).0; 4];
+            for (i, quarters) in every_fourth.iter_mut().enumerate() {
+                // SAFETY: the processor has AVX-512, as `registers!` says; within `rows`, by the assertion.
+                let [a, b, c, d] = unsafe {
+                    let row = rows.as_ptr().add(i * stride);
+                    [
+                        _mm_loadu_ps(row),
+                        _mm_loadu_ps(row.add(4 * stride)),
+                        _mm_loadu_ps(row.add(8 * stride)),
+                        _mm_loadu_ps(row.add(12 * stride)),
+                    ]
+                };
+                *quarters = registers!({
+                    let two = _mm512_insertf32x4::<1>(_mm512_castps128_ps512(a), b);
+                    _mm512_insertf32x4::<3>(_mm512_insertf32x4::<2>(two, c), d)
+                });
+            }
+            to[..4].copy_from_slice(&squares_of_four(every_fourth));
             return;
         }
         let mask = ((1u32 << width) - 1) as __mmask16;
