@@ -1,10 +1,26 @@
-//! What holds for all packages: every file of tests is run, no dependency asks for a newer Rust than ours, and manifests say what
-//! a registry shows.
+//! What holds for all packages: every file of tests is run, no dependency asks for a newer Rust than ours, manifests say what
+//! a registry shows, and kernels call no vector operation.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, iter};
+
+/// A vector operation that the compiler has left outside its kernel, in a closure or behind a pointer, is a call for each, forty times
+/// slower, and no result shows it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vector_operations_are_inside_their_kernels() {
+    let program = fs::read(env!("CARGO_BIN_EXE_cbo")).expect("the program");
+    let has = |name: &str| program.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    // Tests that are not optimised have calls everywhere, and a program without names tells nothing.
+    if cfg!(debug_assertions) || !has("run_on") {
+        return;
+    }
+    for operation in ["_mm256_fmadd_p", "_mm512_fmadd_p", "_mm256_set1_p", "_mm512_set1_p", "_mm512_maskz_loadu_p"] {
+        assert!(!has(operation), "{operation} is called somewhere: `objdump --disassemble --demangle` says where");
+    }
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
