@@ -6,8 +6,8 @@ use super::descent::{joined, median};
 use super::model::{Frame, Kind, Model, fill};
 use crate::buffer::Buffer;
 use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
-use crate::matrix::pairs::add_squares_of_pairs;
-use crate::matrix::symmetric::{add_squares, add_squares_of, cholesky, inverse, symmetric_times};
+use crate::matrix::quadratic::{Equation, normal_equations};
+use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,
@@ -49,7 +49,8 @@ pub(super) struct Sample {
 /// A sample in the regression.
 #[derive(Debug)]
 struct Entry {
-    row: Buffer<f64>,
+    /// In the coordinates of the model.
+    point: Vec<f64>,
     value: f64,
     /// 0 if it is not in the sums.
     weight: f64,
@@ -66,10 +67,10 @@ pub(super) struct Regression {
     /// The last points, the oldest first, and its number; before them there may be some that are still to be taken out.
     entries: VecDeque<Entry>,
     oldest: u64,
-    /// The rows of points that are gone, for those to come.
-    spare: Vec<Buffer<f64>>,
     /// Their numbers, the best first.
     order: Vec<u64>,
+    /// Memory for points to come.
+    spare: Vec<Vec<f64>>,
     /// The Cholesky factor of the matrix, as it was when the equations were solved.
     factor: Buffer<f64>,
     /// The lower half of the inverse of the matrix, by columns, without those changes `gain direction direction'` that are still to
@@ -134,18 +135,19 @@ impl Regression {
         let dim = frame.mean.len();
         let terms = kind.terms(dim);
         let count = window(terms, lambda).min(points.len());
-        let mut order: Vec<&Sample> = points.iter().skip(points.len() - count).collect();
-        let oldest = order.first()?.number;
-        order.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let (zero, scale) = (order[0].value, order[kept(count, terms) - 1].value - order[0].value);
+        let last = points.iter().skip(points.len() - count);
+        let mut order: Vec<(f64, u64)> = last.map(|sample| (sample.value, sample.number)).collect();
+        let oldest = order.first()?.1;
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (zero, scale) = (order[0].0, order[kept(count, terms) - 1].0 - order[0].0);
         if !(scale > 0.0 && scale.is_finite()) {
             return None;
         }
-        let order: Vec<u64> = order.iter().map(|sample| sample.number).collect();
+        let order = order.into_iter().map(|(_, number)| number).collect();
         let (mut factor, mut spare) = (Buffer::new(0), Vec::new());
-        if let Some(mut before) = before.filter(|before| before.kind == kind) {
-            before.release(before.entries.len());
-            (factor, spare) = (before.factor, before.spare);
+        if let Some(before) = before {
+            factor = before.factor;
+            spare = before.entries.into_iter().map(|entry| entry.point).collect();
         }
         let mut new = Self {
             kind,
@@ -155,8 +157,8 @@ impl Regression {
             scale,
             entries: VecDeque::new(),
             oldest,
-            spare,
             order,
+            spare,
             factor,
             inverse: Buffer::new(0),
             directions: Buffer::new(0),
@@ -184,16 +186,10 @@ impl Regression {
         let mut points = joined(samples.clone().map(|sample| sample.point.as_slice()));
         self.frame.enter(&mut points);
         for (sample, point) in samples.zip(points.chunks_exact(self.frame.mean.len())) {
-            let mut row = self.spare.pop().unwrap_or_else(|| Buffer::new(self.coefficients.len()));
-            fill(self.kind, point, &mut row);
-            self.entries.push_back(Entry { row, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
+            let mut room = self.spare.pop().unwrap_or_default();
+            point.clone_into(&mut room);
+            self.entries.push_back(Entry { point: room, value: (sample.value - self.zero) / self.scale, weight: 0.0 });
         }
-    }
-
-    /// Forgets the oldest points.
-    fn release(&mut self, count: usize) {
-        self.spare.extend(self.entries.drain(..count).map(|entry| entry.row));
-        self.oldest += count as u64;
     }
 
     fn get(&mut self, number: u64) -> &mut Entry {
@@ -207,19 +203,25 @@ impl Regression {
         for (number, weight) in self.order.clone().into_iter().zip(weights(count, terms)) {
             self.get(number).weight = weight;
         }
-        let counting = || self.entries.iter().filter(|entry| entry.weight > 0.0);
-        let weights: Vec<f64> = counting().map(|entry| entry.weight).collect();
+        let equations = self.entries.iter().filter(|entry| entry.weight > 0.0);
+        let equations =
+            equations.map(|Entry { point, value, weight }| Equation { point, value: *value, weight: *weight });
         let mut right = vec![0.0; width];
-        counting().for_each(|entry| axpy_to(entry.weight * entry.value, &entry.row, &mut right));
         let mut matrix = std::mem::replace(&mut self.factor, Buffer::new(0));
-        match matrix.len() == width * width {
-            true => matrix.fill(0.0),
-            false => matrix = Buffer::new(width * width),
+        if matrix.len() != width * width {
+            matrix = Buffer::new(width * width);
         }
-        let rows = counting().map(|entry| &entry.row[..]);
-        match self.kind {
-            Kind::Full => add_squares_of_pairs(1 + self.frame.mean.len(), width, &mut matrix, rows, &weights),
-            _ => add_squares_of(width, &mut matrix, rows, &weights),
+        if self.kind == Kind::Full {
+            normal_equations(self.frame.mean.len(), width, equations, &mut matrix, &mut right);
+        } else {
+            let weights: Vec<f64> = equations.clone().map(|equation| equation.weight).collect();
+            let mut rows = Buffer::new(weights.len() * width);
+            for (equation, row) in equations.zip(rows.chunks_exact_mut(width)) {
+                fill(self.kind, equation.point, row);
+                axpy_to(equation.weight * equation.value, row, &mut right);
+            }
+            matrix.fill(0.0);
+            add_squares(width, &mut matrix, &rows, &weights);
         }
         let ridge = RIDGE * (0..terms).map(|k| matrix[k * width + k]).sum::<f64>() / terms as f64;
         (0..terms).for_each(|k| matrix[k * width + k] += ridge);
@@ -296,8 +298,10 @@ impl Regression {
         let (more, less): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&(at, w)| w > self.entries[at].weight);
         let changes: Vec<(usize, f64)> = more.into_iter().chain(less).collect();
         changes.chunks(AT_ONCE).for_each(|changes| self.change(changes));
-        let old = self.entries.iter().take(first.saturating_sub(self.oldest) as usize);
-        self.release(old.take_while(|entry| entry.weight == 0.0).count());
+        while self.oldest < first && self.entries.front().is_some_and(|entry| entry.weight == 0.0) {
+            self.entries.pop_front();
+            self.oldest += 1;
+        }
         self.read_off()
     }
 
@@ -312,22 +316,23 @@ impl Regression {
         let (rows, directions) = self.scratch.split_at_mut(AT_ONCE * width);
         let (rows, directions) = (&mut rows[..changes.len() * width], &mut directions[..changes.len() * width]);
         for (&(at, _), row) in changes.iter().zip(rows.chunks_exact_mut(width)) {
-            row.copy_from_slice(&self.entries[at].row);
+            fill(self.kind, &self.entries[at].point, row);
         }
         symmetric_times(width, &self.inverse, rows, directions);
-        for (&(at, weight), direction) in changes.iter().zip(directions.chunks_exact_mut(width)) {
+        let directions = directions.chunks_exact_mut(width).zip(rows.chunks_exact(width));
+        for (&(at, weight), (direction, row)) in changes.iter().zip(directions) {
             let entry = &mut self.entries[at];
             for (earlier, gain) in self.directions.chunks_exact(width).zip(&self.gains) {
-                axpy_to(gain * dot(&entry.row, earlier), earlier, direction);
+                axpy_to(gain * dot(row, earlier), earlier, direction);
             }
             let difference = weight - entry.weight;
-            let left = 1.0 + difference * dot(&entry.row, direction);
+            let left = 1.0 + difference * dot(row, direction);
             if !(left > LEAST && left.is_finite()) {
                 continue;
             }
             entry.weight = weight;
             let gain = difference / left;
-            let error = entry.value - dot(&entry.row, &self.coefficients);
+            let error = entry.value - dot(row, &self.coefficients);
             axpy_to(gain * error, direction, &mut self.coefficients);
             let known = self.gains.len() * width;
             self.directions[known..known + width].copy_from_slice(direction);
@@ -344,7 +349,7 @@ impl Regression {
     fn is_old(&self) -> bool {
         let dim = self.frame.mean.len();
         let recent = self.entries.iter().rev().take(10);
-        let size = recent.clone().map(|entry| square(&entry.row[1..=dim])).sum::<f64>() / (recent.len() * dim) as f64;
+        let size = recent.clone().map(|entry| square(&entry.point)).sum::<f64>() / (recent.len() * dim) as f64;
         self.added as f64 > RENEWAL * self.terms() as f64 || !(1.0 / DRIFT..=DRIFT).contains(&size)
     }
 
@@ -375,9 +380,8 @@ impl Regression {
 
     /// The model's values at the last `count` points, and the true ones up to a constant and a positive factor.
     pub fn recent(&self, count: usize) -> (Vec<f64>, Vec<f64>) {
-        let dim = self.frame.mean.len();
         let last = || self.entries.iter().rev().take(count);
-        let points = joined(last().map(|entry| &entry.row[1..=dim]));
+        let points = joined(last().map(|entry| entry.point.as_slice()));
         (self.model.predict(&points), last().map(|entry| entry.value).collect())
     }
 

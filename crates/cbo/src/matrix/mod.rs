@@ -1,5 +1,5 @@
 //! Small dense matrices, for the methods and for the tuning-free solver.
 
 pub(crate) mod linear;
-pub(crate) mod pairs;
+pub(crate) mod quadratic;
 pub(crate) mod symmetric;

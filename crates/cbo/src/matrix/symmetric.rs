@@ -4,7 +4,6 @@
 use super::linear::{axpy, load, store};
 use crate::buffer::Buffer;
 use crate::simd::{Kernel, Vector, run};
-use std::ops::Range;
 
 /// Replaces the lower half of a symmetric matrix by its Cholesky factor. Tells whether it is positive definite; if it is not, the matrix
 /// is spoilt.
@@ -33,53 +32,70 @@ impl Kernel<f64> for Cholesky<'_> {
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) -> bool {
         let Self { n, matrix, least } = self;
-        if V::REGISTERS >= 32 { factorise::<V, 8>(n, matrix, least) } else { factorise::<V, 4>(n, matrix, least) }
+        if V::REGISTERS >= 32 { factorise::<V, 8, 2>(n, matrix, least) } else { factorise::<V, 6, 1>(n, matrix, least) }
     }
 }
 
-/// Cholesky's factorisation, `W` columns at a time. Every entry is computed in the same order for every `W`.
+/// Cholesky's factorisation, `W` columns and at most `B` vectors at a time. Every entry is computed in the same order for all of them.
 #[inline(always)]
-fn factorise<V: Vector<Scalar = f64>, const W: usize>(n: usize, matrix: &mut [f64], least: Option<&[f64]>) -> bool {
+fn factorise<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+    n: usize,
+    matrix: &mut [f64],
+    least: Option<&[f64]>,
+) -> bool {
     let mut first = 0;
     while first < n {
         let width = W.min(n - first);
         let (before, panel) = matrix.split_at_mut(first * n);
         if width == W {
-            subtract_products::<V, W>(n, first, before, panel);
+            subtract_products::<V, W, B>(n, first, before, panel);
         } else {
             for q in 0..width {
-                subtract_products::<V, 1>(n, first + q, before, &mut panel[q * n..]);
+                subtract_products::<V, 1, B>(n, first + q, before, &mut panel[q * n..]);
             }
         }
         for q in 0..width {
-            let (done, rest) = panel.split_at_mut(q * n);
             let at = first + q;
-            let column = &mut rest[at..n];
-            for earlier in done.chunks_exact(n) {
-                axpy::<V>(-earlier[at], &earlier[at..], column);
+            let factors: [f64; W] = std::array::from_fn(|p| if p < q { -panel[p * n + at] } else { 0.0 });
+            let mut pivot = panel[q * n + at];
+            for factor in &factors[..q] {
+                pivot = factor.mul_add(-factor, pivot);
             }
-            let pivot = column[0];
             if !(pivot > least.map_or(0.0, |least| least[at]) && pivot.is_finite()) {
                 if least.is_none() {
                     return false;
                 }
-                column.fill(0.0);
+                panel[q * n + at..(q + 1) * n].fill(0.0);
                 continue;
             }
             let root = pivot.sqrt();
-            column[0] = root;
-            let factor = 1.0 / root;
-            column[1..].iter_mut().for_each(|v| *v *= factor);
+            finish_column::<V>(n, at / V::LANES * V::LANES, panel, &factors[..q], 1.0 / root);
+            panel[q * n + at] = root;
         }
         first += width;
     }
     true
 }
 
+/// Adds the columns of a panel, with a factor for each, to the column after them, from row `row` on, and multiplies it by `last`.
+#[inline(always)]
+fn finish_column<V: Vector<Scalar = f64>>(n: usize, mut row: usize, panel: &mut [f64], factors: &[f64], last: f64) {
+    let (done, column) = panel.split_at_mut(factors.len() * n);
+    while row < n {
+        let size = V::LANES.min(n - row);
+        let mut sum: V = load(size, &column[row..n]);
+        for (factor, earlier) in factors.iter().zip(done.chunks_exact(n)) {
+            sum = V::splat(*factor).mul_add(load(size, &earlier[row..]), sum);
+        }
+        store(sum * V::splat(last), &mut column[row..row + size]);
+        row += V::LANES;
+    }
+}
+
 /// Subtracts from the `W` columns of `panel`, which begin with column `first`, what the columns `before` (those of them that precede the
 /// whole panel) contribute to them.
 #[inline(always)]
-fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
+fn subtract_products<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     first: usize,
     before: &[f64],
@@ -87,9 +103,9 @@ fn subtract_products<V: Vector<Scalar = f64>, const W: usize>(
 ) {
     let mut row = first;
     // Two vectors at once have more to do for each factor that is loaded.
-    while row + 2 * V::LANES <= n {
-        subtract_tile::<V, W, 2>(n, first, row, V::LANES, before, panel);
-        row += 2 * V::LANES;
+    while row + B * V::LANES <= n {
+        subtract_tile::<V, W, B>(n, first, row, V::LANES, before, panel);
+        row += B * V::LANES;
     }
     while row < n {
         subtract_tile::<V, W, 1>(n, first, row, V::LANES.min(n - row), before, panel);
@@ -135,53 +151,28 @@ fn subtract_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
 }
 
 /// Rows of which the squares are added in one pass over a matrix.
-pub(super) const ROWS: usize = 32;
+const ROWS: usize = 32;
 
-/// Adds `weight row row'` to a symmetric matrix, for each of the rows, which follow each other, with its weight.
+/// Adds `weight row row'` to a symmetric matrix, for each row of `rows` with its weight.
 pub(crate) fn add_squares(n: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
-    run(AddSquares { n, matrix, rows: rows.chunks_exact(n), weights });
-}
-
-/// The same for rows that lie anywhere.
-pub(crate) fn add_squares_of<'a>(n: usize, matrix: &mut [f64], rows: impl Iterator<Item = &'a [f64]>, weights: &[f64]) {
     run(AddSquares { n, matrix, rows, weights });
 }
 
-struct AddSquares<'a, R> {
+struct AddSquares<'a> {
     n: usize,
     matrix: &'a mut [f64],
-    rows: R,
+    rows: &'a [f64],
     weights: &'a [f64],
 }
 
-impl<'r, R: Iterator<Item = &'r [f64]>> Kernel<f64> for AddSquares<'_, R> {
+impl Kernel<f64> for AddSquares<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, matrix, rows, weights } = self;
-        let mut blocks = Blocks::new(rows);
-        for weights in weights.chunks(ROWS) {
-            add_block::<V>(n, n, matrix, blocks.next(weights.len()), weights);
+        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
+            add_block::<V>(n, n, matrix, rows, weights);
         }
-    }
-}
-
-/// Hands over rows, a few at once. It is no function that takes a closure: the compiler may leave a closure outside its kernel, where a
-/// vector operation is a call.
-pub(super) struct Blocks<'r, R> {
-    rows: R,
-    block: [&'r [f64]; ROWS],
-}
-
-impl<'r, R: Iterator<Item = &'r [f64]>> Blocks<'r, R> {
-    pub fn new(rows: R) -> Self {
-        Self { rows, block: [&[]; ROWS] }
-    }
-
-    /// The next `count` rows, at most [`ROWS`].
-    pub fn next(&mut self, count: usize) -> &[&'r [f64]] {
-        self.block.iter_mut().zip(self.rows.by_ref().take(count)).for_each(|(to, row)| *to = row);
-        &self.block[..count]
     }
 }
 
@@ -204,17 +195,15 @@ impl Kernel<f64> for AddSquaresTo<'_> {
     fn run<V: Vector<Scalar = f64>>(self) {
         let Self { n, first, columns, rows, weights } = self;
         let end = first + columns.len() / n;
-        let mut blocks = Blocks::new(rows.chunks_exact(n));
-        for weights in weights.chunks(ROWS) {
-            let rows = blocks.next(weights.len());
+        for (rows, weights) in rows.chunks(ROWS * n).zip(weights.chunks(ROWS)) {
             let mut at = first;
             while at < end {
                 let four = V::REGISTERS >= 32 && at + 4 <= end;
                 let columns = &mut columns[(at - first) * n..];
                 if four {
-                    add_to_columns::<V, 4, 4>(n, at, at..n, columns, rows, weights);
+                    add_to_columns::<V, 4, 4>(n, at, n, columns, rows, weights);
                 } else {
-                    add_to_columns::<V, 1, 4>(n, at, at..n, columns, rows, weights);
+                    add_to_columns::<V, 1, 4>(n, at, n, columns, rows, weights);
                 }
                 at += if four { 4 } else { 1 };
             }
@@ -224,7 +213,7 @@ impl Kernel<f64> for AddSquaresTo<'_> {
 
 /// Adds the squares of a few rows, of which only the first `size` entries are not zero.
 #[inline(always)]
-fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[&[f64]], weights: &[f64]) {
+fn add_block<V: Vector<Scalar = f64>>(n: usize, size: usize, matrix: &mut [f64], rows: &[f64], weights: &[f64]) {
     // As many sums as fit the registers, so that an entry is read and written once for all rows.
     if V::REGISTERS >= 32 {
         add_tiles::<V, 4, 4>(n, size, matrix, rows, weights)
@@ -239,55 +228,55 @@ fn add_tiles<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     size: usize,
     matrix: &mut [f64],
-    rows: &[&[f64]],
+    rows: &[f64],
     weights: &[f64],
 ) {
     let mut first = 0;
     while first < size {
         let columns = &mut matrix[first * n..];
         if first + W <= size {
-            add_to_columns::<V, W, B>(n, first, first..size, columns, rows, weights);
+            add_to_columns::<V, W, B>(n, first, size, columns, rows, weights);
             first += W;
         } else {
-            add_to_columns::<V, 1, B>(n, first, first..size, columns, rows, weights);
+            add_to_columns::<V, 1, B>(n, first, size, columns, rows, weights);
             first += 1;
         }
     }
 }
 
-/// What [`add_block`] does to the entries `part` of `W` columns, which begin with column `first`, for at most [`ROWS`] rows.
+/// What [`add_block`] does to `W` columns, which begin with column `first`, for at most [`ROWS`] rows.
 #[inline(always)]
-pub(super) fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
+fn add_to_columns<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     n: usize,
     first: usize,
-    part: Range<usize>,
+    size: usize,
     columns: &mut [f64],
-    rows: &[&[f64]],
+    rows: &[f64],
     weights: &[f64],
 ) {
     let mut factors = [[0.0; W]; ROWS];
-    for ((factors, row), weight) in factors.iter_mut().zip(rows).zip(weights) {
+    for ((factors, row), weight) in factors.iter_mut().zip(rows.chunks_exact(n)).zip(weights) {
         factors.copy_from_slice(&row[first..first + W]);
         factors.iter_mut().for_each(|factor| *factor *= weight);
     }
     let factors = &factors[..weights.len()];
     // From the beginning of a vector on: what is above the diagonal does not matter.
-    let mut from = part.start / V::LANES * V::LANES;
-    while from + B * V::LANES <= part.end {
+    let mut from = first / V::LANES * V::LANES;
+    while from + B * V::LANES <= size {
         add_tile::<V, W, B>(n, from, V::LANES, columns, rows, factors);
         from += B * V::LANES;
     }
     // Wide tiles have more to do for each factor that is loaded.
-    if B > 3 && from + 3 * V::LANES <= part.end {
+    if B > 3 && from + 3 * V::LANES <= size {
         add_tile::<V, W, 3>(n, from, V::LANES, columns, rows, factors);
         from += 3 * V::LANES;
     }
-    if from + 2 * V::LANES <= part.end {
+    if from + 2 * V::LANES <= size {
         add_tile::<V, W, 2>(n, from, V::LANES, columns, rows, factors);
         from += 2 * V::LANES;
     }
-    while from < part.end {
-        add_tile::<V, W, 1>(n, from, V::LANES.min(part.end - from), columns, rows, factors);
+    while from < size {
+        add_tile::<V, W, 1>(n, from, V::LANES.min(size - from), columns, rows, factors);
         from += V::LANES;
     }
 }
@@ -300,7 +289,7 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
     from: usize,
     width: usize,
     columns: &mut [f64],
-    rows: &[&[f64]],
+    rows: &[f64],
     factors: &[[f64; W]],
 ) {
     let mut sums = [[V::splat(0.0); B]; W];
@@ -309,7 +298,7 @@ fn add_tile<V: Vector<Scalar = f64>, const W: usize, const B: usize>(
             sums[q][b] = load(width, &columns[q * n + from + b * V::LANES..]);
         }
     }
-    for (row, factors) in rows.iter().zip(factors) {
+    for (row, factors) in rows.chunks_exact(n).zip(factors) {
         let row = &row[from..];
         let mut x = [V::splat(0.0); B];
         for b in 0..B {
@@ -347,11 +336,8 @@ impl Kernel<f64> for Inverse<'_> {
         let Self { n, factor } = self;
         let rows = if V::REGISTERS >= 32 { invert::<V, 8>(n, factor) } else { invert::<V, 4>(n, factor) };
         let mut matrix = Buffer::new(n * n);
-        let mut size = 0;
-        let mut blocks = Blocks::new(rows.chunks_exact(n));
-        for weights in vec![1.0; n].chunks(ROWS) {
-            size += weights.len();
-            add_block::<V>(n, size, &mut matrix, blocks.next(weights.len()), weights);
+        for (at, rows) in rows.chunks(ROWS * n).enumerate() {
+            add_block::<V>(n, n.min((at + 1) * ROWS), &mut matrix, rows, &[1.0; ROWS][..rows.len() / n]);
         }
         matrix
     }

@@ -88,7 +88,7 @@ fn every_instruction_set_gives_the_same_bits() {
     let rows = random_rows(4, 91, n);
     let results = available().into_iter().map(|set| {
         let (mut matrix, mut product) = (vec![0.0; n * n], vec![0.0; 3 * n]);
-        run_on(set, AddSquares { n, matrix: &mut matrix, rows: rows.chunks_exact(n), weights: &[0.7; 91] });
+        run_on(set, AddSquares { n, matrix: &mut matrix, rows: &rows, weights: &[0.7; 91] });
         run_on(set, SymmetricTimes { n, matrix: &matrix, rows: &rows[..3 * n], to: &mut product });
         assert!(run_on(set, Cholesky { n, matrix: &mut matrix, least: None }));
         let inverse = run_on(set, Inverse { n, factor: &matrix });
