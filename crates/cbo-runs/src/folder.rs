@@ -7,9 +7,10 @@ pub use error::FolderError;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, HISTORY};
 use crate::files::{self, For};
-use crate::parts::{self, Parts};
+use crate::parts::{self, PARTS, Parts};
 use crate::timestamp::timestamp;
-use error::{fault, unreadable};
+use error::fault;
+pub(crate) use error::unreadable;
 use lock::Lock;
 use std::ffi::OsString;
 use std::fs;
@@ -147,14 +148,25 @@ impl Folder {
     /// Writes a checkpoint in the same way; the one before it is kept.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), FolderError> {
         self.check()?;
-        let bytes = checkpoint.to_bytes();
-        let written = self.lock.handle.write_keeping(CHECKPOINT, PREVIOUS, &bytes);
+        let (handle, bytes) = (&self.lock.handle, checkpoint.to_bytes());
+        // One that was read from here and is saved again has no other parts: what is before it stays, so that a damaged part is not in both.
+        let written = match self.parts_are_those_of(checkpoint) {
+            true => handle.write_whole(CHECKPOINT, &bytes),
+            false => handle.write_keeping(CHECKPOINT, PREVIOUS, &bytes),
+        };
         self.sweep();
         written.map_err(self.fault(CHECKPOINT))
     }
 
-    /// Removes parts that no checkpoint lists: of earlier ones, and of one that did not come about. None is removed while there is a
-    /// checkpoint that cannot be read: a newer cbo may have written it.
+    /// Whether the newest checkpoint here has the same parts.
+    fn parts_are_those_of(&self, checkpoint: &Checkpoint) -> bool {
+        let Some(list) = checkpoint.more.get(PARTS) else { return false };
+        let bytes = self.lock.handle.read_own(CHECKPOINT).unwrap_or_default();
+        Checkpoint::from_bytes(&bytes).is_ok_and(|present| present.more.get(PARTS) == Some(list))
+    }
+
+    /// Removes parts that no checkpoint lists, nor one that was set aside: of earlier ones, and of one that did not come about. None is
+    /// removed while there is a checkpoint that cannot be read: a newer cbo may have written it.
     pub fn sweep(&self) {
         let Ok(names) = self.names() else { return };
         let parts: Vec<_> = names.iter().filter_map(|name| name.to_str()).filter(|name| parts::is_part(name)).collect();
@@ -162,7 +174,7 @@ impl Folder {
             return;
         }
         let mut listed: Vec<String> = Vec::new();
-        for name in [CHECKPOINT, PREVIOUS] {
+        for name in [CHECKPOINT, PREVIOUS, DAMAGED, DAMAGED_PREVIOUS] {
             let checkpoint = match self.lock.handle.read_own(name) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => return,
@@ -170,6 +182,7 @@ impl Folder {
             };
             match checkpoint.map(|checkpoint| Parts::of(&checkpoint)) {
                 Ok(Ok(parts)) => listed.extend(parts.iter().flat_map(Parts::names).map(String::from)),
+                _ if [DAMAGED, DAMAGED_PREVIOUS].contains(&name) => {}
                 _ => return,
             }
         }
@@ -290,10 +303,16 @@ fn newest(
             read => read.map_err(unreadable(&path))?,
         };
         match Checkpoint::from_bytes(&bytes) {
-            Ok(checkpoint) => match Parts::of(&checkpoint).map(|parts| parts?.fault(folder, thorough)) {
-                Ok(None) => return Ok((checkpoint, faults.pop())),
-                Ok(Some(fault)) | Err(fault) => faults.push(format!("{name} cannot be used: {fault}")),
-            },
+            Ok(checkpoint) => {
+                let fault = match Parts::of(&checkpoint) {
+                    Ok(parts) => parts.map_or(Ok(None), |parts| parts.fault(folder, thorough))?,
+                    Err(fault) => Some(fault),
+                };
+                match fault {
+                    None => return Ok((checkpoint, faults.pop())),
+                    Some(fault) => faults.push(format!("{name} cannot be used: {fault}")),
+                }
+            }
             // An older state would be a step back that nobody asked for.
             Err(error @ CheckpointError::Newer { .. }) => {
                 return Err(FolderError::Newer { path, error });

@@ -6,7 +6,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::files::{self, Handle};
-use crate::folder::FolderError;
+use crate::folder::{FolderError, unreadable};
 use cbo::ranks::{Columns, Here, is_apart, join_state};
 use cbo::{EvalError, Observer, Scalar, StateError, StepReport};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The section that lists the parts.
@@ -79,21 +80,31 @@ impl Parts {
     }
 
     /// What is wrong with one of the files, if something is: whether it is there and as long as it was; if `thorough`, also whether it holds
-    /// what was written.
-    pub fn fault(&self, folder: &Path, thorough: bool) -> Option<String> {
-        self.0.iter().find_map(|part| {
-            let fault = |error: io::Error| format!("{} cannot be read: {error}", part.file);
-            let check = || -> io::Result<Option<String>> {
-                let mut file = files::open_own(&folder.join(&part.file))?;
-                let found = file.metadata()?.len();
-                if found != part.bytes {
-                    return Ok(Some(format!("{} has {found} bytes, and {} were written", part.file, part.bytes)));
-                }
-                let whole = !thorough || checksum(&mut file)? == part.crc32;
-                Ok((!whole).then(|| format!("{} is damaged: its checksum is wrong", part.file)))
+    /// what was written. A file that cannot be read says nothing of what it holds: that is an error.
+    pub fn fault(&self, folder: &Path, thorough: bool) -> Result<Option<String>, FolderError> {
+        for part in &self.0 {
+            let path = folder.join(&part.file);
+            let fault = match part.check(&path, thorough) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Some("is missing".into()),
+                checked => checked.map_err(unreadable(&path))?,
             };
-            check().unwrap_or_else(|error| Some(fault(error)))
-        })
+            if let Some(fault) = fault {
+                return Ok(Some(format!("{} {fault}", part.file)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Part {
+    fn check(&self, path: &Path, thorough: bool) -> io::Result<Option<String>> {
+        let mut file = files::open_own(path)?;
+        let found = file.metadata()?.len();
+        if found != self.bytes {
+            return Ok(Some(format!("has {found} bytes, and {} were written", self.bytes)));
+        }
+        let whole = !thorough || checksum(&mut file)? == self.crc32;
+        Ok((!whole).then(|| "is damaged: its checksum is wrong".into()))
     }
 }
 
@@ -173,6 +184,14 @@ pub struct Scribe {
     rank: usize,
 }
 
+/// What no other checkpoint of the folder has in the names of its parts, even if clocks are coarse.
+fn token() -> String {
+    static BEFORE: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    let token = now.wrapping_add(BEFORE.fetch_add(1, Relaxed)) ^ u64::from(std::process::id()) << 48;
+    format!("{token:016x}")
+}
+
 /// The question that a scribe answers by writing its part; the token of the checkpoint follows.
 const KEEP: &[u8] = b"keep particles ";
 
@@ -186,8 +205,7 @@ impl Scribe {
     /// written, on whichever rank.
     fn keep<T: Scalar>(&self, step: &StepReport<'_, T>) -> Result<(Vec<u8>, Vec<u8>), String> {
         let state = step.state_apart().ok_or("the particles are not on several ranks")?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-        let question = [KEEP, format!("{:016x}", now ^ u64::from(std::process::id()) << 48).as_bytes()].concat();
+        let question = [KEEP, token().as_bytes()].concat();
         let answers = step.consult(&question, &mut |question, here| self.written(question, &here));
         let answers = answers.map_err(|error| error.message)?;
         let parts: Result<Vec<Part>, _> = answers.iter().map(|answer| serde_json::from_slice(answer)).collect();

@@ -365,6 +365,13 @@ fn a_state_without_its_columns_and_these_are_the_state_in_one_piece() {
         assert!(ends.iter().all(|end| end.contains("file 7 is gone")), "{ends:?}");
         let alone = resume::<f64>(&config, &objective, &mut (), &apart).expect_err("no columns").to_string();
         assert!(alone.contains("in files of their own"), "{alone}");
+        // More particles than there are anywhere.
+        for length in [u64::MAX, whole.len() as u64] {
+            let mut crafted = apart[..apart.len() - 12].to_vec();
+            crafted.extend(length.to_le_bytes());
+            crafted.extend(crc32fast::hash(&crafted).to_le_bytes());
+            join_state(&crafted, &*columns).expect_err("no such particles");
+        }
         for length in 0..apart.len() {
             resume::<f64>(&config, &objective, &mut (), &apart[..length]).expect_err("cut off");
             join_state(&apart[..length], &*columns).map(|state| assert!(!is_apart(&state))).unwrap_or_default();

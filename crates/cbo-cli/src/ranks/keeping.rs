@@ -7,6 +7,7 @@ use crate::minimize::state_refused;
 use cbo::StateError;
 use cbo::ranks::{Columns, Communicator, Particles, agree_on, is_apart, tell_all};
 use cbo_runs::checkpoint::Checkpoint;
+use cbo_runs::files::{Handle, read_own};
 use cbo_runs::folder::Folder;
 use cbo_runs::parts::{InFiles, PARTS, Parts, Scribe, joined};
 use serde::{Deserialize, Serialize};
@@ -61,7 +62,8 @@ impl Place {
         // A temporary name: whoever opens the folder later removes what was left behind.
         let (mark, token) = (format!(".ranks.{process}.tmp"), format!("{process} {now}"));
         let place = folder.path().canonicalize().ok();
-        let marked = place.filter(|place| fs::write(place.join(&mark), &token).is_ok());
+        let write = |place: &Path| Handle::new(place)?.write_loosely(&mark, token.as_bytes());
+        let marked = place.filter(|place| write(place).is_ok());
         Ok(marked.map(|folder| Self { folder, mark, token, large }))
     }
 
@@ -69,13 +71,16 @@ impl Place {
     fn seen(&self, rank: usize) -> Result<Scribe, String> {
         let path = self.folder.display();
         let fault = |what: &str, error: &dyn std::fmt::Display| format!("it cannot {what} {path}: {error}");
-        let found = fs::read_to_string(self.folder.join(&self.mark)).map_err(|error| fault("see", &error))?;
-        if found != self.token {
+        let found = read_own(&self.folder.join(&self.mark)).map_err(|error| fault("see", &error))?;
+        if found != self.token.as_bytes() {
             return Err(format!("{path} is another folder there"));
         }
-        let own = self.folder.join(format!(".ranks-{rank}.{}.tmp", std::process::id()));
-        let written = fs::write(&own, "").and_then(|()| fs::remove_file(&own));
-        written.and_then(|()| Scribe::new(&self.folder, rank)).map_err(|error| fault("write to", &error))
+        let write = || {
+            let (handle, own) = (Handle::new(&self.folder)?, format!(".ranks-{rank}.{}.tmp", std::process::id()));
+            handle.write_loosely(&own, b"").and_then(|()| handle.remove(&own))?;
+            Scribe::new(&self.folder, rank)
+        };
+        write().map_err(|error| fault("write to", &error))
     }
 
     /// What came of it on all ranks together: the same on each.

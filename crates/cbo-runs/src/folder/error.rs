@@ -106,6 +106,6 @@ pub(super) fn fault(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
     move |error| FolderError::Io { path: path.to_path_buf(), error }
 }
 
-pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
+pub(crate) fn unreadable(path: &Path) -> impl Fn(io::Error) -> FolderError + '_ {
     move |error| FolderError::Unreadable { path: path.to_path_buf(), error }
 }

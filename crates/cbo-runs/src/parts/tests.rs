@@ -64,7 +64,7 @@ fn parts_are_the_state_in_one_piece_for_any_number_of_ranks_or_for_none() {
     assert_eq!(part_names(place.path()).len(), RANKS);
     assert!(checkpoint.state.len() < whole.len() / 10, "{} bytes", checkpoint.state.len());
     let parts = Parts::of(&checkpoint).expect("a list").expect("parts");
-    assert_eq!(parts.fault(place.path(), true), None);
+    assert_eq!(parts.fault(place.path(), true).expect("readable"), None);
     let joined = joined(checkpoint.clone(), place.path()).expect("in one piece");
     assert!(joined.state == whole && !joined.more.contains_key(PARTS));
     let alone = solve(config(), &sphere(), &mut ()).expect("a run");
@@ -88,7 +88,7 @@ fn every_fault_of_a_part_is_found_and_names_it() {
     for name in part_names(place.path()) {
         let path = place.path().join(&name);
         let bytes = fs::read(&path).expect("a part");
-        let fault = |thorough| parts.fault(place.path(), thorough);
+        let fault = |thorough| parts.fault(place.path(), thorough).expect("readable");
         for bit in [0, 77, 8 * bytes.len() - 1] {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -104,9 +104,14 @@ fn every_fault_of_a_part_is_found_and_names_it() {
         assert!(fault(false).is_some_and(|fault| fault.contains(&name)));
         let error = joined(checkpoint.clone(), place.path()).expect_err("missing").to_string();
         assert!(error.contains(&name), "{error}");
+        // What cannot be read is not damaged.
+        fs::create_dir(&path).expect("a folder in its place");
+        let error = parts.fault(place.path(), false).expect_err("not a file").to_string();
+        assert!(error.contains(&name) && error.contains("not a file"), "{error}");
+        fs::remove_dir(&path).expect("removed");
         fs::write(&path, &bytes).expect("put back");
     }
-    assert_eq!(parts.fault(place.path(), true), None);
+    assert_eq!(parts.fault(place.path(), true).expect("readable"), None);
 }
 
 #[test]
@@ -163,9 +168,33 @@ fn a_damaged_part_is_stepped_over_and_parts_of_no_checkpoint_are_removed() {
     fs::remove_file(path.join(CHECKPOINT)).expect("removed");
     drop(folder);
     let folder = Folder::open(&path).expect("ours");
-    assert!(!orphan.exists() && part_names(&path).len() == RANKS);
-    folder.save(&Checkpoint::default()).and_then(|()| folder.save(&Checkpoint::default())).expect("written");
+    // Those of the checkpoint that was set aside are kept with it.
+    assert!(!orphan.exists() && part_names(&path).len() == 2 * RANKS);
+    fs::remove_file(path.join("checkpoint.damaged.cbo")).expect("removed");
+    folder.save(&Checkpoint::default()).expect("written");
+    assert_eq!(part_names(&path).len(), RANKS);
+    folder.save(&Checkpoint::default()).expect("written");
     assert!(part_names(&path).is_empty());
+}
+
+#[test]
+fn a_checkpoint_that_is_saved_again_leaves_the_one_before_it() {
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("run");
+    let folder = run_folder(&path);
+    for number in 1..=2 {
+        let (mut checkpoint, _) = kept(&path);
+        checkpoint.summary.step = number;
+        folder.save(&checkpoint).expect("written");
+    }
+    let (mut checkpoint, _) = folder.load().expect("the second");
+    checkpoint.summary.stop = Some("steps".into());
+    folder.save(&checkpoint).expect("written");
+    assert_eq!(part_names(&path).len(), 2 * RANKS);
+    assert_eq!(folder.load().expect("the second").0.summary.stop, checkpoint.summary.stop);
+    let damaged = Parts::of(&checkpoint).expect("a list").expect("parts");
+    fs::write(path.join(damaged.names().next().expect("a part")), b"").expect("damaged");
+    assert_eq!(folder.load().expect("the first").0.summary.step, 1);
 }
 
 #[test]

@@ -88,9 +88,14 @@ pub fn join_state(state: &[u8], columns: &dyn Columns) -> Result<Vec<u8>, StateE
     }
     let (before, gap) = Gap::of(body)?;
     let length = usize::try_from(gap.length).map_err(|_| StateError::Damaged)?;
+    let size = body.len().checked_add(length).ok_or(StateError::Damaged)?;
+    // Before memory is taken for them: whether there are so many.
+    if let Some(last) = gap.length.checked_sub(1) {
+        columns.read(last, &mut [0]).map_err(StateError::Elsewhere)?;
+    }
     let mut whole = Vec::new();
     let no_memory = |_| StateError::Elsewhere(format!("there is no memory for {length} bytes of particles"));
-    whole.try_reserve_exact(body.len() + length).map_err(no_memory)?;
+    whole.try_reserve_exact(size).map_err(no_memory)?;
     whole.extend(before);
     whole.get_mut(MAGIC.len()..MAGIC.len() + 4).ok_or(StateError::Damaged)?.copy_from_slice(&VERSION.to_le_bytes());
     whole.resize(before.len() + length, 0);
