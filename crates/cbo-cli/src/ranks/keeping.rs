@@ -161,3 +161,32 @@ pub(super) fn follow(ranks: &Arc<dyn Communicator>, assignment: &Assignment) -> 
 fn whole(from: Option<&Checkpoint>, folder: &Path) -> Result<Vec<u8>, StateError> {
     from.map_or(Ok(Vec::new()), |from| joined(from.clone(), folder).map(|whole| whole.state))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_marker_is_written_or_read_through_a_link() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (folder, theirs) = (place.path().join("run"), place.path().join("theirs"));
+        let own = format!(".ranks-0.{}.tmp", std::process::id());
+        let mark = format!(".ranks.{}.tmp", std::process::id());
+        let run = Folder::create(&folder, false).expect("a folder");
+        fs::write(&theirs, "theirs").expect("a file");
+        let mark_of = || Place::mark(Some(&run), None, u64::MAX).expect("a limit");
+        symlink(&theirs, folder.join(&mark)).expect("a link");
+        assert!(mark_of().is_none());
+        fs::remove_file(folder.join(&mark)).expect("removed");
+        let place = mark_of().expect("a mark");
+        place.seen(0).expect("the folder");
+        symlink(&theirs, folder.join(&own)).expect("a link");
+        assert!(place.seen(0).expect_err("a link").contains("symbolic link"));
+        fs::remove_file(folder.join(&own)).expect("removed");
+        fs::rename(folder.join(&mark), folder.join("elsewhere")).expect("moved");
+        symlink(folder.join("elsewhere"), folder.join(&mark)).expect("a link");
+        assert!(place.seen(0).expect_err("a link").contains("symbolic link"));
+        assert_eq!(fs::read_to_string(&theirs).expect("a file"), "theirs");
+    }
+}

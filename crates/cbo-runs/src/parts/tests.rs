@@ -192,8 +192,16 @@ fn a_checkpoint_that_is_saved_again_leaves_the_one_before_it() {
     folder.save(&checkpoint).expect("written");
     assert_eq!(part_names(&path).len(), 2 * RANKS);
     assert_eq!(folder.load().expect("the second").0.summary.stop, checkpoint.summary.stop);
-    let damaged = Parts::of(&checkpoint).expect("a list").expect("parts");
-    fs::write(path.join(damaged.names().next().expect("a part")), b"").expect("damaged");
+    let parts = Parts::of(&checkpoint).expect("a list").expect("parts");
+    let part = path.join(parts.names().next().expect("a part"));
+    // One that cannot be read for the moment changes nothing.
+    let aside = path.join("aside");
+    fs::rename(&part, &aside).and_then(|()| fs::create_dir(&part)).expect("a folder in its place");
+    assert!(matches!(folder.load(), Err(FolderError::Unreadable { .. })));
+    assert!(matches!(look(&path), Err(FolderError::Unreadable { .. })));
+    fs::remove_dir(&part).and_then(|()| fs::rename(&aside, &part)).expect("put back");
+    assert_eq!(folder.load().expect("the second").0.summary.step, 2);
+    fs::write(&part, b"").expect("damaged");
     assert_eq!(folder.load().expect("the first").0.summary.step, 1);
 }
 

@@ -2,8 +2,9 @@
 
 use super::model::{Frame, Kind, Model, fill};
 use super::regression::Sample;
+use crate::matrix::cholesky::cholesky;
 use crate::matrix::linear::{solve_lower, solve_lower_transposed, square};
-use crate::matrix::symmetric::{add_squares, cholesky};
+use crate::matrix::symmetric::add_squares;
 
 /// What is added to each entry of the diagonal, relative to it.
 const RIDGE: f64 = 1e-14;

@@ -1,8 +1,8 @@
 //! A quadratic model of the function around the particles (lq-CMA-ES, Hansen 2019, doi:10.1145/3321707.3321842).
 
 use super::shape::Shape;
+use crate::matrix::cholesky::cholesky;
 use crate::matrix::linear::{dot, multiply_rows_by, solve_lower, solve_lower_transposed, square};
-use crate::matrix::symmetric::cholesky;
 
 /// How many terms a model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

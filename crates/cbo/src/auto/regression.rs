@@ -5,9 +5,10 @@ use super::core::Core;
 use super::descent::{joined, median};
 use super::model::{Frame, Kind, Model, fill};
 use crate::buffer::Buffer;
+use crate::matrix::cholesky::cholesky;
 use crate::matrix::linear::{axpy_to, dot, solve_lower, solve_lower_transposed, square};
 use crate::matrix::quadratic::{Equation, normal_equations};
-use crate::matrix::symmetric::{add_squares, cholesky, inverse, symmetric_times};
+use crate::matrix::symmetric::{add_squares, inverse, symmetric_times};
 use std::collections::VecDeque;
 
 /// A regression is begun anew when so many points for each term were added,

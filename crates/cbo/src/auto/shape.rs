@@ -2,8 +2,9 @@
 
 mod low_rank;
 
+use crate::matrix::cholesky::cholesky;
 use crate::matrix::linear::{dot, multiply_lower, multiply_triangular, solve_lower};
-use crate::matrix::symmetric::{add_squares, cholesky};
+use crate::matrix::symmetric::add_squares;
 use low_rank::LowRank;
 
 /// Up to this dimension all covariances are learnt.

@@ -255,10 +255,10 @@ impl Block {
             let places = |vector| columns.map(|column| column * self.n + (begin + vector - self.missing) * LANES);
             let tile = |vector| Tile { rows, vector, factors, places: places(vector), begun: self.begun };
             match PANEL - from {
-                4 if B == 4 => tile(0).add::<V, 4>(matrix),
-                3 if B == 4 => tile(1).add::<V, 3>(matrix),
-                2 if B == 4 => tile(2).add::<V, 2>(matrix),
-                1 if B == 4 => tile(3).add::<V, 1>(matrix),
+                4 if B == PANEL => tile(0).add::<V, 4>(matrix),
+                3 if B == PANEL => tile(1).add::<V, 3>(matrix),
+                2 if B == PANEL => tile(2).add::<V, 2>(matrix),
+                1 if B == PANEL => tile(3).add::<V, 1>(matrix),
                 _ => {
                     for vector in from..PANEL {
                         tile(vector).add::<V, 1>(matrix);

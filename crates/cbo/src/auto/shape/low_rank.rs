@@ -2,8 +2,8 @@
 
 use crate::auto::eigen::eigen;
 use crate::auto::rows::{combine, products, stretch};
+use crate::matrix::cholesky::cholesky;
 use crate::matrix::linear::{dot, solve_lower_transposed};
-use crate::matrix::symmetric::cholesky;
 
 /// How many axes are learnt.
 const RANK: usize = 10;
