@@ -79,6 +79,7 @@ def run(case: tuple[int, int, int, int, str]) -> Outcome:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=1000, help="the seed of the first run")
     parser.add_argument("--dim", type=int, default=1000)
     parser.add_argument("--particles", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=8, help="runs at a time")
@@ -87,7 +88,7 @@ def main() -> None:
     args = parser.parse_args()
     found = []
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
-        cases = [(1000 + k, args.dim, args.particles, args.threads, args.device) for k in range(args.runs)]
+        cases = [(args.first + k, args.dim, args.particles, args.threads, args.device) for k in range(args.runs)]
         for outcome in pool.imap_unordered(run, cases):
             found.append(outcome.distance <= TOLERANCE)
             print(*outcome, flush=True)

@@ -31,6 +31,8 @@ pub struct Batch<'a, T> {
     pub(crate) bounds: &'a [(f64, f64)],
     /// The instruction set to use; the best one if none is named.
     pub(crate) set: Option<InstructionSet>,
+    /// Whether the points lie [abreast](cbo::device::Abreast), which makes their coordinates vectors as they are.
+    pub(crate) abreast: bool,
 }
 
 /// A [`Function`] behind a pointer.
@@ -124,16 +126,21 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let Batch { rows, out, constraints, bounds, .. } = self.batch;
+        let Batch { rows, out, constraints, bounds, abreast, .. } = self.batch;
         let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
-        let vanishing = F::FLAT_AT_ZERO && nearly_zero(rows);
+        let mut small = V::constant(small::<T>());
+        let vanishing = F::FLAT_AT_ZERO && if abreast { nearly_zero_abreast(rows, &mut small) } else { nearly_zero(rows) };
         if dim == SHORT && rows.len() >= V::LANES && constraints.is_empty() {
             for first in groups(rows.len(), V::LANES) {
-                let mut x = [V::constant(0.0); MOST_LANES];
-                V::load_transposed(&rows.as_slice()[first * SHORT..], SHORT, SHORT, &mut x);
+                let (mut x, values) = ([V::constant(0.0); MOST_LANES], &rows.as_slice()[first * SHORT..]);
+                if abreast {
+                    load_columns(values, &mut x[..SHORT]);
+                } else {
+                    V::load_transposed(values, SHORT, SHORT, &mut x);
+                }
                 let mut x: [V; SHORT] = std::array::from_fn(|k| x[k]);
-                energy(self.function, &mut x, vanishing, bounds).store(&mut out[first..]);
+                energy(self.function, &mut x, vanishing.then_some(small), bounds).store(&mut out[first..]);
             }
             return;
         }
@@ -157,8 +164,12 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
             &mut more_g[..]
         };
         for first in groups(rows.len(), V::LANES) {
-            transpose_group(rows, first, x);
-            energy(self.function, &mut x[..dim], vanishing, bounds).store_partial(&mut out[first..]);
+            if abreast {
+                load_columns(&rows.as_slice()[first * dim..], &mut x[..dim]);
+            } else {
+                transpose_group(rows, first, x);
+            }
+            energy(self.function, &mut x[..dim], vanishing.then_some(small), bounds).store_partial(&mut out[first..]);
             if !constraints.is_empty() {
                 self.function.constraints(&x[..dim], g);
                 let last = rows.len().min(first + V::LANES);
@@ -168,11 +179,19 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
     }
 }
 
-/// The energies of the points in the lanes of `x`.
+/// Reads vectors that lie one after the other.
 #[inline(always)]
-fn energy<V: Vector, F: Function>(function: &F, x: &mut [V], vanishing: bool, bounds: &[(f64, f64)]) -> V {
-    if vanishing {
-        vanish(x, small::<V::Scalar>());
+fn load_columns<V: Vector>(values: &[V::Scalar], x: &mut [V]) {
+    for (x, column) in x.iter_mut().zip(values.chunks_exact(V::LANES)) {
+        *x = V::load(column);
+    }
+}
+
+/// The energies of the points in the lanes of `x`, with zero for coordinates below some size.
+#[inline(always)]
+fn energy<V: Vector, F: Function>(function: &F, x: &mut [V], vanishing: Option<V>, bounds: &[(f64, f64)]) -> V {
+    if let Some(small) = vanishing {
+        vanish(x, small);
     }
     let energy = function.value(x);
     if F::INFO.confined { infinite_outside(energy, x, bounds) } else { energy }
@@ -222,6 +241,18 @@ fn nearly_zero<T: Scalar>(rows: Rows<'_, T>) -> bool {
     !rows.is_empty() && rows.row(0).iter().any(|x| *x != T::default() && x.to_f64().abs() < small)
 }
 
+/// The same of points abreast, each lane of which is a call of its own: zero in the lanes of `small` for which it is not so.
+#[inline(always)]
+fn nearly_zero_abreast<V: Vector>(rows: Rows<'_, V::Scalar>, small: &mut V) -> bool {
+    let (zero, one, mut found) = (V::constant(0.0), V::constant(1.0), V::constant(0.0));
+    for column in rows.as_slice()[..rows.dim() * V::LANES].chunks_exact(V::LANES) {
+        let size = V::load(column).abs();
+        found = zero.select_less(size, size.select_less(*small, one, found), found);
+    }
+    *small = zero.select_less(found, *small, zero);
+    !found.all_less(one)
+}
+
 /// The same of one row as a formula: 1 if it is so, else 0.
 pub(crate) fn nearly_zero_of<R: Real>(x: &[R], small: f64) -> R {
     let (small, zero, one) = (R::constant(small), R::constant(0.0), R::constant(1.0));
@@ -239,8 +270,8 @@ pub(crate) fn small<T: Scalar>() -> f64 {
 
 /// Zero for coordinates whose squares are negligible.
 #[inline(always)]
-pub(crate) fn vanish<R: Real>(x: &mut [R], small: f64) {
-    let (small, zero) = (R::constant(small), R::constant(0.0));
+pub(crate) fn vanish<R: Real>(x: &mut [R], small: R) {
+    let zero = R::constant(0.0);
     for v in x {
         *v = v.abs().select_less(small, zero, *v);
     }

@@ -7,7 +7,8 @@ use crate::functions::Entry;
 use crate::lanes::{Batch, Evaluate, Precision, infinite_outside, nearly_zero_of, small, vanish};
 use crate::rotation::Rotation;
 use crate::transform::{Tables, Transform};
-use cbo::simd::{InstructionSet, Trace, Traced};
+use cbo::device::Abreast;
+use cbo::simd::{InstructionSet, Real, Trace, Traced};
 use cbo::{EnergyTrace, EvalError, Objective, Rows, StepContext, Vanishing};
 use std::fmt;
 use std::sync::Arc;
@@ -231,11 +232,11 @@ impl Problem {
     ) {
         let (function, bounds) = (&*self.function, &self.domain[..]);
         match &self.transform {
-            None => T::energies(function, Batch { rows, out, constraints, bounds, set }),
+            None => T::energies(function, Batch { rows, out, constraints, bounds, set, abreast: false }),
             Some(transform) => T::tables(transform).map_blocks(rows, set, |first, rows| {
                 let (out, count) = (&mut out[first..first + rows.len()], constraints.len().min(self.constraints.len()));
                 let constraints = &mut constraints[first * count..(first + rows.len()) * count];
-                T::energies(function, Batch { rows, out, constraints, bounds, set });
+                T::energies(function, Batch { rows, out, constraints, bounds, set, abreast: false });
             }),
         }
     }
@@ -292,7 +293,7 @@ impl<T: Precision> Objective<T> for Problem {
             when: Trace::of(self.dim, |x| nearly_zero_of(&original(x), small::<T>())),
             then: Trace::of(self.dim, |x| {
                 let mut y = original(x);
-                vanish(&mut y, small::<T>());
+                vanish(&mut y, Traced::constant(small::<T>()));
                 energy(&y)
             }),
             rows: tables.map(|_| Tables::<T>::block_rows(self.dim)),
@@ -301,6 +302,10 @@ impl<T: Precision> Objective<T> for Problem {
             operations: Trace::of(self.dim, |x| energy(&original(x))),
             vanishing: self.function.is_flat_at_zero().then(vanishing),
         })
+    }
+
+    fn abreast(&self) -> Option<&dyn Abreast<T>> {
+        (self.transform.is_none() && self.constraints.is_empty()).then_some(self)
     }
 
     fn has_gradients(&self) -> bool {
@@ -324,5 +329,13 @@ impl fmt::Debug for Problem {
             .field("description", &self.description)
             .field("dim", &self.dim)
             .finish_non_exhaustive()
+    }
+}
+
+impl<T: Precision> Abreast<T> for Problem {
+    fn energies(&self, points: &[T], energies: &mut [T]) {
+        let (rows, bounds) = (Rows::new(points, self.dim), &self.domain[..]);
+        let batch = Batch { rows, out: energies, constraints: &mut [], bounds, set: None, abreast: true };
+        T::energies(&*self.function, batch);
     }
 }

@@ -61,6 +61,11 @@ impl<T: Scalar> Walls<T> {
         (&self.low, &self.high)
     }
 
+    /// What happens at them.
+    pub(crate) fn handling(&self) -> BoundHandling {
+        self.handling
+    }
+
     /// Brings the rows inside, as a kernel.
     pub(crate) fn confine<'a>(&'a self, rows: &'a mut [T]) -> impl Kernel<T, Output = ()> + 'a {
         Confine { walls: self, rows }

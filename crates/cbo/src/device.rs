@@ -2,6 +2,7 @@
 //!
 //! Not for users, and free to change: `cbo-cuda` makes what is described here, and `cbo-lab` uses its [`Fleet`].
 
+pub use crate::abreast::{Abreast, Processor};
 pub use crate::backend::{Backend, Seat, Share, block_rows};
 pub use crate::batch::Batches;
 pub use crate::ensemble::{Extent, SQUARES};
@@ -221,20 +222,33 @@ pub fn decided_beforehand(plan: &Plan, step: u64) -> (Weighing, Move) {
     (config.alpha.weighing(step, at.epoch), decided)
 }
 
-/// The end of a run whose steps were taken elsewhere: evaluates its consensus point, as [`solve`](crate::solve) does.
-pub fn evaluate_end<T: Scalar>(
-    plan: &Plan,
-    objective: &dyn Objective<T>,
-    mut ended: Ended<T>,
-) -> Result<Ended<T>, SolveError> {
-    let (step, mut energy) = (ended.steps, [T::default()]);
-    let outcome = objective.energies(plan.context(step, None), Rows::new(&ended.consensus.x, plan.dim()), &mut energy);
-    outcome.map_err(|source| SolveError::Evaluation { step, source })?;
-    ended.evaluations += 1;
-    ended.consensus.value = energy[0].to_f64();
-    // A frozen point was given, not found.
-    if plan.config().freeze.is_none() && ended.consensus.value < ended.best.value {
-        ended.best = ended.consensus.clone();
+impl<T: Scalar> Made<T> {
+    /// A run whose steps were taken elsewhere, and which has spent so many evaluations: evaluates its consensus point, as
+    /// [`solve`](crate::solve) does. An error is one of this evaluation.
+    pub fn of(
+        Errand { plan, objective }: &Errand<'_, T>,
+        end: Result<Ended<T>, SolveError>,
+        mut evaluations: u64,
+        mut improvements: Vec<(u64, Evaluated<T>)>,
+    ) -> Result<Self, SolveError> {
+        let mut ended = match end {
+            Ok(ended) => ended,
+            Err(error) => return Ok(Self { end: Err(error), evaluations, improvements }),
+        };
+        let (step, mut energy) = (ended.steps, [T::default()]);
+        let point = Rows::new(&ended.consensus.x, plan.dim());
+        let outcome = objective.energies(plan.context(step, None), point, &mut energy);
+        outcome.map_err(|source| SolveError::Evaluation { step, source })?;
+        evaluations += 1;
+        (ended.evaluations, ended.consensus.value) = (evaluations, energy[0].to_f64());
+        let value = ended.consensus.value;
+        // A frozen point was given, not found.
+        if plan.config().freeze.is_none() && value < ended.best.value {
+            ended.best = ended.consensus.clone();
+        }
+        if improvements.last().is_some_and(|(_, last)| value < last.value && value.is_finite()) {
+            improvements.push((evaluations, ended.consensus.clone()));
+        }
+        Ok(Self { end: Ok(ended), evaluations, improvements })
     }
-    Ok(ended)
 }

@@ -23,6 +23,7 @@
 //!
 //! The same config and seed give bit-identical results with any number of threads: see [`noise`].
 
+mod abreast;
 mod answers;
 mod ask_tell;
 pub mod auto;

@@ -18,6 +18,10 @@
 //! The largest absolute value is `sqrt(66 ln 2) = 6.7637`: a normal beyond it has probability 1.3e-11. Single and double
 //! precision use the same words, so their normals differ only by rounding.
 
+mod abreast;
+
+pub(crate) use abreast::{NormalsAbreast, TakesNormals};
+
 use crate::simd::{Kernel, Scalar, Vector, Words, polynomial};
 
 /// Multipliers and key increments of Philox4x32 (Salmon, Moraes, Dror and Shaw 2011, doi:10.1145/2063384.2063405).
@@ -205,7 +209,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
         // the registers and whose iterations overlap run faster than one long loop.
         for part in self.out[..chunks * 64].chunks_mut(512) {
             for chunk in part.chunks_exact_mut(64) {
-                let words = rounds.words(particle, block);
+                let words = words([&rounds; 2], particle, block);
                 for g in 0..2 {
                     (particle[g], block[g]) = V::Words::next_calls(particle[g], block[g], distance, blocks);
                 }
@@ -233,6 +237,7 @@ impl<T: Scalar> Kernel<T> for Normals<'_, T> {
 }
 
 /// The ten rounds for eight calls at once, with everything in them that is the same for all calls of a step.
+#[derive(Clone, Copy)]
 struct Rounds<W> {
     /// The keys of the first round, with the words in them that do not depend on the call.
     first: [W; 2],
@@ -245,49 +250,58 @@ struct Rounds<W> {
 impl<W: Words> Rounds<W> {
     #[inline(always)]
     fn new(noise: Noise) -> Self {
-        let same = |word: u32| W::new([u64::from(word); 8]);
-        let key = |word: usize, round: u32| noise.key[word].wrapping_add(KEY_STEPS[word].wrapping_mul(round));
-        let product = u64::from(noise.high[0]) * u64::from(MULTIPLIERS[1]);
-        let mut keys = [[same(0); 2]; 10];
-        for (round, pair) in (1..10).zip(&mut keys) {
-            *pair = [same(key(0, round)), same(key(1, round))];
-        }
-        Self {
-            first: [same((product >> 32) as u32 ^ key(0, 0)), same(noise.high[1] ^ key(1, 0))],
-            constant: same(product as u32),
-            keys,
-        }
+        Self::of_lanes(&[noise; 8])
     }
 
-    /// The four words of each call, for two groups of eight. Upper halves of lanes hold leftovers, which no operation looks at.
+    /// Calls of different noises, one in each lane.
     #[inline(always)]
-    fn words(&self, particle: [W; 2], block: [W; 2]) -> [[W; 4]; 2] {
-        let mut groups = [[particle[0]; 4]; 2];
-        for (c, (particle, block)) in groups.iter_mut().zip(particle.into_iter().zip(block)) {
-            let p0 = particle.multiply_low(MULTIPLIERS[0]);
-            *c = [block.xor(self.first[0]), self.constant, p0.high().xor(self.first[1]), p0];
+    fn of_lanes(noises: &[Noise; 8]) -> Self {
+        let word = |of: fn(&Noise) -> u32| W::new(noises.each_ref().map(|noise| u64::from(of(noise))));
+        let key = |index: usize, round: u32| {
+            let steps = KEY_STEPS[index].wrapping_mul(round);
+            W::new(noises.each_ref().map(|noise| u64::from(noise.key[index].wrapping_add(steps))))
+        };
+        let product = word(|noise| noise.high[0]).multiply_low(MULTIPLIERS[1]);
+        let mut keys = [[W::new([0; 8]); 2]; 10];
+        for (round, pair) in (1..10).zip(&mut keys) {
+            *pair = [key(0, round), key(1, round)];
         }
-        if W::THREE_AT_ONCE {
-            // The groups in turns: each waits for its multiplications.
-            for [k0, k1] in &self.keys[..9] {
-                for c in &mut groups {
-                    let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
-                    *c = [p1.high().xor3(c[1], *k0), p1, p0.high().xor3(c[3], *k1), p0];
-                }
-            }
-        } else {
-            // One group after another, because there are few registers, with a round's keys added a round earlier, which shortens the
-            // path from one multiplication to the next.
-            for c in &mut groups {
-                (c[1], c[3]) = (c[1].xor(self.keys[0][0]), c[3].xor(self.keys[0][1]));
-                for [k0, k1] in &self.keys[1..] {
-                    let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
-                    *c = [p1.high().xor(c[1]), p1.xor(*k0), p0.high().xor(c[3]), p0.xor(*k1)];
-                }
-            }
-        }
-        groups
+        let high = word(|noise| noise.high[1]);
+        Self { first: [product.high().xor(key(0, 0)), high.xor(key(1, 0))], constant: product, keys }
     }
+}
+
+/// The four words of each call, for two groups of eight. Upper halves of lanes hold leftovers, which no operation looks at.
+#[inline(always)]
+fn words<W: Words>(rounds: [&Rounds<W>; 2], particle: [W; 2], block: [W; 2]) -> [[W; 4]; 2] {
+    let mut groups = [[particle[0]; 4]; 2];
+    for g in 0..2 {
+        let p0 = particle[g].multiply_low(MULTIPLIERS[0]);
+        let Rounds { first, constant, .. } = rounds[g];
+        groups[g] = [block[g].xor(first[0]), *constant, p0.high().xor(first[1]), p0];
+    }
+    if W::THREE_AT_ONCE {
+        // The groups in turns: each waits for its multiplications.
+        for round in 0..9 {
+            for g in 0..2 {
+                let ([k0, k1], c) = (rounds[g].keys[round], &mut groups[g]);
+                let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
+                *c = [p1.high().xor3(c[1], k0), p1, p0.high().xor3(c[3], k1), p0];
+            }
+        }
+    } else {
+        // One group after another, because there are few registers, with a round's keys added a round earlier, which shortens the
+        // path from one multiplication to the next.
+        for g in 0..2 {
+            let (keys, c) = (&rounds[g].keys, &mut groups[g]);
+            (c[1], c[3]) = (c[1].xor(keys[0][0]), c[3].xor(keys[0][1]));
+            for [k0, k1] in &keys[1..] {
+                let (p0, p1) = (c[0].multiply_low(MULTIPLIERS[0]), c[2].multiply_low(MULTIPLIERS[1]));
+                *c = [p1.high().xor(c[1]), p1.xor(*k0), p0.high().xor(c[3]), p0.xor(*k1)];
+            }
+        }
+    }
+    groups
 }
 
 // The polynomials need not be finer than the words that they transform, which are multiples of 2^-32 = 2.3e-10.

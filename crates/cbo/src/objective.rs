@@ -1,5 +1,6 @@
 //! What is minimised: batch energies, rows in, energies out.
 
+use crate::abreast::Abreast;
 use crate::answers::Answers;
 use crate::report::SolveError;
 use crate::simd::{Scalar, Trace};
@@ -209,6 +210,12 @@ pub trait Objective<T: Scalar>: Sync {
         None
     }
 
+    /// The energy of points of several runs at once, if it depends on nothing but the point.
+    #[doc(hidden)]
+    fn abreast(&self) -> Option<&dyn Abreast<T>> {
+        None
+    }
+
     /// How many rows to hand over in one call.
     fn grouping(&self) -> Grouping {
         Grouping::Blocks
@@ -250,6 +257,9 @@ impl<T: Scalar, O: Objective<T> + ?Sized> Objective<T> for &O {
     }
     fn trace(&self) -> Option<EnergyTrace> {
         (**self).trace()
+    }
+    fn abreast(&self) -> Option<&dyn Abreast<T>> {
+        (**self).abreast()
     }
     fn grouping(&self) -> Grouping {
         (**self).grouping()

@@ -62,10 +62,10 @@ pub(crate) struct Weights<'a> {
 }
 
 /// The exponential of a number below this is zero (see `simd::Real::exp`).
-const ZERO_BELOW: f64 = -709.0;
+pub(crate) const ZERO_BELOW: f64 = -709.0;
 
 #[inline(always)]
-fn weights<V: Vector<Scalar = f64>>(minus_alpha: V, least: V, energies: V) -> V {
+pub(crate) fn weights<V: Vector<Scalar = f64>>(minus_alpha: V, least: V, energies: V) -> V {
     let (zero, one) = (V::splat(0.0), V::splat(1.0));
     let gap = energies - least;
     let below = zero.select_less(gap, (gap * minus_alpha).exp(), one);

@@ -1,7 +1,7 @@
 //! How runs ended, as the device says it and as it is told.
 
 use super::forms::Member;
-use cbo::device::{Ended, Errand, Made, evaluate_end};
+use cbo::device::{Ended, Errand, Made};
 use cbo::{Evaluated, Scalar, SolveError, StopReason};
 use rayon::prelude::*;
 
@@ -67,9 +67,9 @@ pub(super) fn made<T: Scalar>(
 impl<T: Scalar> Final<T> {
     /// The run as it is told.
     fn made(self, errand: &Errand<'_, T>) -> Result<Made<T>, SolveError> {
-        let Self { state, best, consensus, mut improvements } = self;
+        let Self { state, best, consensus, improvements } = self;
         let (plan, particles) = (&errand.plan, errand.plan.config().particles as u64);
-        let (step, mut evaluations) = (state[STEP], (state[STEP] + 1) * particles);
+        let (step, evaluations) = (state[STEP], (state[STEP] + 1) * particles);
         let stop = match ENDS[(state[END] as usize).clamp(1, ENDS.len()) - 1] {
             End::Stop(reason) => Ok(reason),
             End::Limit if plan.last_step().is_some_and(|last| step >= last) => Ok(StopReason::Steps),
@@ -83,28 +83,16 @@ impl<T: Scalar> Final<T> {
                 Err(SolveError::NoFiniteEnergy { step, evaluated: particles, failed, infeasible })
             }
         };
-        let end = match stop {
-            Err(error) => Err(error),
-            Ok(stop) => {
-                let of = |x, value| Evaluated { x, value, violation: 0.0 };
-                let ended = Ended {
-                    best: of(best, f64::from_bits(state[LEAST])),
-                    consensus: of(consensus, f64::NAN),
-                    stop,
-                    steps: step,
-                    evaluations,
-                    failed: state[FAILED],
-                    infeasible: state[INFEASIBLE],
-                };
-                let ended = evaluate_end(plan, errand.objective, ended)?;
-                evaluations = ended.evaluations;
-                let value = ended.consensus.value;
-                if improvements.last().is_some_and(|(_, last)| value < last.value && value.is_finite()) {
-                    improvements.push((evaluations, ended.consensus.clone()));
-                }
-                Ok(ended)
-            }
-        };
-        Ok(Made { end, evaluations, improvements })
+        let of = |x, value| Evaluated { x, value, violation: 0.0 };
+        let end = stop.map(|stop| Ended {
+            best: of(best, f64::from_bits(state[LEAST])),
+            consensus: of(consensus, f64::NAN),
+            stop,
+            steps: step,
+            evaluations,
+            failed: state[FAILED],
+            infeasible: state[INFEASIBLE],
+        });
+        Made::of(errand, end, evaluations, improvements)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Axis, Experiment, Grid, Range, Session, finds, short_run};
 use crate::figures::{FigureError, experiment};
-use cbo::device::Fleet;
+use cbo::device::{Fleet, Processor};
 use cbo::{Alpha, CboConfig, Objective, Scalar, Sigma, SolveError};
 use cbo_problems::Problem;
 use serde::{Deserialize, Serialize};
@@ -97,11 +97,15 @@ where
         Axis { name: "particles", values: particles.values().into_iter().map(f64::round).collect() },
     );
     let runs = wanted.runs.unwrap_or(size.runs);
-    if let Some(fleet) = fleet {
-        let (tolerance, config) = (parameters.tolerance, |sigma, n, seed| parameters.config(sigma, n, seed));
-        return Grid::measure_at_once(axes, runs, session, fleet, (problem, tolerance), config);
+    let config = |sigma, particles, seed| parameters.config(sigma, particles, seed);
+    // Those with the most particles are the hardest to place.
+    let largest = config(0.0, axes.1.values.iter().copied().fold(1.0, f64::max), 0).check(parameters.dim).map_err(SolveError::from)?;
+    let alike = axes.0.values.len() * runs as usize;
+    let abreast = Processor::suits::<T>(&largest, &problem) && Processor::pays::<T>(alike);
+    if let Some(fleet) = fleet.or(abreast.then_some(&Processor)) {
+        return Grid::measure_at_once(axes, runs, session, fleet, (problem, parameters.tolerance), config);
     }
     Grid::measure(axes, runs, session, |sigma_squared, particles, seed| {
-        parameters.succeeds::<T>(&problem, &parameters.config(sigma_squared, particles, seed))
+        parameters.succeeds::<T>(&problem, &config(sigma_squared, particles, seed))
     })
 }

@@ -4,9 +4,9 @@
 //! [`solve`](crate::solve) with twenty closures would compile twenty runs. These functions are not generic: it calls them instead.
 
 use super::{Nature, Process, Run};
-use crate::auto;
+use crate::{abreast, auto};
 use crate::config::Plan;
-use crate::device::{Device, Place};
+use crate::device::{Device, Errand, Made, Place};
 use crate::objective::Objective;
 use crate::observer::Observer;
 use crate::report::{RunReport, SolveError};
@@ -51,6 +51,12 @@ pub trait Runs: Sized {
     ) -> Result<(Box<dyn Process<Self>>, bool), StateError>;
     /// [`forget_best`](crate::forget_best).
     fn forget_best(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError>;
+    /// Many runs [abreast](crate::device::Processor).
+    fn abreast(
+        runs: &[Errand<'_, Self>],
+        logged: bool,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<Option<Vec<Made<Self>>>, SolveError>;
     /// [`Proposal::sample`].
     fn sample(proposal: Proposal<Self>, objective: &dyn Objective<Self>) -> Result<Sample<Self>, SolveError>
     where
@@ -118,6 +124,14 @@ macro_rules! compiled {
             #[inline(never)]
             fn forget_best(plan: &Plan, state: &[u8]) -> Result<Vec<u8>, StateError> {
                 super::saved::without_best::<$t>(plan, state)
+            }
+            #[inline(never)]
+            fn abreast(
+                runs: &[Errand<'_, $t>],
+                logged: bool,
+                watch: &(dyn Fn(f64) -> bool + Sync),
+            ) -> Result<Option<Vec<Made<$t>>>, SolveError> {
+                abreast::solve_many(runs, logged, watch)
             }
             #[inline(never)]
             fn sample(proposal: Proposal<$t>, objective: &dyn Objective<$t>) -> Result<Sample<$t>, SolveError> {

@@ -107,7 +107,9 @@ macro_rules! through_arrays {
         }
         #[inline(always)]
         fn store(self, to: &mut [$scalar]) {
-            to[..$lanes].copy_from_slice(&self.to_array());
+            // Not `copy_from_slice`, which is not always inlined.
+            let to: &mut [$scalar; $lanes] = (&mut to[..$lanes]).try_into().expect("room for a vector");
+            *to = self.to_array();
         }
         #[inline(always)]
         fn map(self, f: impl Fn($scalar) -> $scalar) -> Self {

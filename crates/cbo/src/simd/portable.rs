@@ -100,6 +100,11 @@ macro_rules! portable_vector {
                 Self([value; $lanes])
             }
             #[inline(always)]
+            fn load_single(from: &[f32]) -> Self {
+                let from: &[f32; $lanes] = from[..$lanes].try_into().expect("a full vector");
+                Self(from.map(|x| x as $scalar))
+            }
+            #[inline(always)]
             fn sum(self) -> $scalar {
                 let mut lanes = self.0;
                 let mut half = $lanes / 2;

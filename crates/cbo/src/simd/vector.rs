@@ -23,6 +23,8 @@ pub trait Vector: Real {
     fn splat(value: Self::Scalar) -> Self;
     /// Reads the first `LANES` numbers of `from`.
     fn load(from: &[Self::Scalar]) -> Self;
+    /// Reads the first `LANES` numbers of `from`, which are in single precision.
+    fn load_single(from: &[f32]) -> Self;
     /// Asks for the cache line at the beginning of `at`, which will be needed soon.
     fn prefetch(at: &[Self::Scalar]);
     /// Writes all lanes to the first `LANES` places of `to`.
@@ -129,6 +131,8 @@ pub trait Scalar:
     fn from_f64(value: f64) -> Self;
     /// The same number in double precision.
     fn to_f64(self) -> f64;
+    /// Reads as many numbers as the vector has lanes, in double precision.
+    fn widened<V: Vector<Scalar = f64>>(from: &[Self]) -> V;
     /// Runs `kernel` on `set`.
     #[doc(hidden)]
     fn run_on<K: Kernel<Self>>(set: InstructionSet, kernel: K) -> K::Output;
@@ -138,7 +142,7 @@ pub trait Scalar:
 }
 
 macro_rules! scalar {
-    ($t:ident, $coefficients:path, $vector:ident, $tiny:literal) => {
+    ($t:ident, $coefficients:path, $vector:ident, $tiny:literal, $widened:path) => {
         impl Scalar for $t {
             const NAME: &'static str = stringify!($t);
             const TINY: Self = $tiny;
@@ -150,6 +154,10 @@ macro_rules! scalar {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            #[inline(always)]
+            fn widened<V: Vector<Scalar = f64>>(from: &[Self]) -> V {
+                $widened(from)
             }
             #[inline]
             fn run_on<K: Kernel<Self>>(set: InstructionSet, kernel: K) -> K::Output {
@@ -186,5 +194,5 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f64, super::math::F64, VectorF64, 1e-290);
-scalar!(f32, super::math::F32, VectorF32, 1e-30);
+scalar!(f64, super::math::F64, VectorF64, 1e-290, V::load);
+scalar!(f32, super::math::F32, VectorF32, 1e-30, V::load_single);

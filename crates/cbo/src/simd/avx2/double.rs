@@ -54,6 +54,12 @@ impl Vector for VectorF64 {
         Self([registers!(_mm256_set1_pd(value)); 2])
     }
     #[inline(always)]
+    fn load_single(from: &[f32]) -> Self {
+        let from: &[f32; 8] = from[..8].try_into().expect("a full vector");
+        // SAFETY: the processor has AVX2, as `registers!` says; eight numbers are there.
+        Self(doubles(unsafe { _mm256_loadu_ps(from.as_ptr()) }))
+    }
+    #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(both!(i => {
             // The sum's lowest mantissa bits are exponent + bias; the shift drops the rest.

@@ -52,6 +52,10 @@ impl Vector for VectorF32 {
         Self([registers!(_mm256_set1_ps(value)); 2])
     }
     #[inline(always)]
+    fn load_single(from: &[f32]) -> Self {
+        Self::load(from)
+    }
+    #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(both!(i => {
             let biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent.0[i]), _mm256_set1_epi32(127));

@@ -42,6 +42,12 @@ impl Vector for VectorF64 {
         Self(registers!(_mm512_set1_pd(value)))
     }
     #[inline(always)]
+    fn load_single(from: &[f32]) -> Self {
+        let from: &[f32; 8] = from[..8].try_into().expect("a full vector");
+        // SAFETY: the processor has AVX-512, as `registers!` says; eight numbers are there.
+        Self(unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(from.as_ptr())) })
+    }
+    #[inline(always)]
     fn load_partial(from: &[f64]) -> Self {
         let count = from.len().min(8) as u32;
         // SAFETY: the processor has AVX-512, as `registers!` says; lanes beyond the slice are masked and not read.

@@ -53,6 +53,10 @@ impl Vector for VectorF32 {
         unsafe { _mm512_mask_storeu_ps(to.as_mut_ptr(), ((1u32 << count) - 1) as __mmask16, self.0) }
     }
     #[inline(always)]
+    fn load_single(from: &[f32]) -> Self {
+        Self::load(from)
+    }
+    #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         Self(registers!(_mm512_scalef_ps(self.0, exponent.0)))
     }

@@ -1,0 +1,150 @@
+//! Many small runs abreast: one in each lane of a vector, each with the bits that it has alone.
+//!
+//! A small swarm alone leaves a processor waiting: its steps are short, and in its weighted sum each particle waits for the one before. Runs
+//! that differ in their numbers only take all their steps together, and nothing has to be exchanged between lanes.
+
+mod group;
+mod kernels;
+mod lane;
+
+use crate::backend::block_rows;
+use crate::config::{ConfigError, Plan};
+use crate::device::{Errand, Fleet, Made};
+use crate::method::{Diffusion, Method};
+use crate::objective::Objective;
+use crate::report::SolveError;
+use crate::schedule::Alpha;
+use crate::simd::Scalar;
+use group::Group;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A function of the points of several runs at once: number k of point p of the run in lane l is at `(p * dim + k) * lanes + l`, where there
+/// are as many lanes as vectors have.
+pub trait Abreast<T>: Sync {
+    /// Writes the energy of point p of lane l to `energies[p * lanes + l]`.
+    fn energies(&self, points: &[T], energies: &mut [T]);
+}
+
+/// This machine's processor as one that makes many runs at once, on the threads of the pool that calls it: those that
+/// [suit](Self::suits), in fewer seconds than one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Processor;
+
+impl Processor {
+    /// Whether a run can be one of several abreast.
+    pub fn suits<T: Scalar>(plan: &Plan, objective: &dyn Objective<T>) -> bool {
+        let config = plan.config();
+        let moves_plainly = config.method == Method::Cbo
+            && config.diffusion == Diffusion::Anisotropic
+            && config.truncation().is_none()
+            && config.kick.is_none()
+            && config.freeze.is_none();
+        let weighs_all = config.batch.is_none()
+            && config.reduction.is_none()
+            && !matches!(config.alpha, Alpha::EffectiveSampleSize(_))
+            // One block, so that there are no sums to merge.
+            && config.particles <= block_rows(plan.dim());
+        let is_judged_by_steps = config.max_seconds.is_none() && !config.strict;
+        moves_plainly && weighs_all && is_judged_by_steps && objective.abreast().is_some()
+    }
+
+    /// Whether so many runs that are alike fill the lanes of all threads of this pool well enough.
+    pub fn pays<T: Scalar>(runs: usize) -> bool {
+        2 * runs >= lanes::<T>() * rayon::current_num_threads()
+    }
+}
+
+/// Lanes of a vector, on every instruction set.
+const fn lanes<T>() -> usize {
+    64 / size_of::<T>()
+}
+
+impl<T: Scalar> Fleet<T> for Processor {
+    fn solve_many(
+        &self,
+        runs: &[Errand<'_, T>],
+        logged: bool,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<Option<Vec<Made<T>>>, SolveError> {
+        if let Some(other) = runs.iter().find(|run| !Self::suits(&run.plan, run.objective)) {
+            let (value, remedy) = (other.plan.config().method.to_string(), "this run must be made by itself".into());
+            return Err(ConfigError { field: "method", value, remedy }.into());
+        }
+        T::abreast(runs, logged, watch)
+    }
+}
+
+/// Makes all runs on the threads of the pool that calls this.
+pub(crate) fn solve_many<T: Scalar>(
+    runs: &[Errand<'_, T>],
+    logged: bool,
+    watch: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<Option<Vec<Made<T>>>, SolveError> {
+    let queues: Vec<Queue> = groups(runs).into_iter().map(Queue::of).collect();
+    let (done, given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let goes_on = || {
+        if !watch(done.load(Ordering::Relaxed) as f64 / runs.len() as f64) {
+            given_up.store(true, Ordering::Relaxed);
+        }
+        !given_up.load(Ordering::Relaxed)
+    };
+    let work = |_: usize| {
+        let mut mine = Vec::new();
+        for queue in &queues {
+            let Some(mut group) = Group::begin(runs, logged, || queue.take()) else { continue };
+            while goes_on() && !group.is_done() {
+                let before = mine.len();
+                group.some_steps(&mut mine)?;
+                done.fetch_add(mine.len() - before, Ordering::Relaxed);
+            }
+        }
+        Ok(mine)
+    };
+    let parts: Vec<_> = (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(work).collect();
+    if given_up.into_inner() {
+        return Ok(None);
+    }
+    let parts = parts.into_iter().collect::<Result<Vec<Vec<_>>, SolveError>>()?;
+    let mut all: Vec<(usize, Made<T>)> = parts.into_iter().flatten().collect();
+    all.sort_by_key(|(place, _)| *place);
+    Ok(Some(all.into_iter().map(|(_, made)| made).collect()))
+}
+
+/// The places of runs that are alike, each of which somebody takes.
+struct Queue {
+    places: Vec<usize>,
+    next: AtomicUsize,
+}
+
+impl Queue {
+    fn of(places: Vec<usize>) -> Self {
+        Self { places, next: AtomicUsize::new(0) }
+    }
+
+    fn take(&self) -> Option<usize> {
+        self.places.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+    }
+}
+
+/// The places of runs of the same function with as many particles in the same box; the last, which often take longest, first.
+fn groups<T: Scalar>(runs: &[Errand<'_, T>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut order: Vec<usize> = (0..runs.len()).rev().collect();
+    order.sort_by_key(|place| std::cmp::Reverse(runs[*place].plan.config().particles));
+    for place in order {
+        let (run, config) = (&runs[place], runs[place].plan.config());
+        let is_alike = |group: &Vec<usize>| {
+            let other = &runs[group[0]];
+            let others = other.plan.config();
+            std::ptr::addr_eq(run.objective, other.objective)
+                && config.particles == others.particles
+                && (&config.bounds, config.bound_handling) == (&others.bounds, others.bound_handling)
+        };
+        match groups.last_mut().filter(|group| is_alike(group)) {
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
+        }
+    }
+    groups
+}
