@@ -11,7 +11,7 @@ use crate::result::threads;
 use crate::setup::{ProblemSpec, Setup};
 use crate::values::{self, Precision, RotateSpec, ShiftSpec};
 use crate::{interrupt, progress, text, waits};
-use cbo::device::Fleet;
+use cbo::device::{Fleet, Processor};
 use cbo::{CboConfig, Constrained, Objective, Scalar};
 use cbo_lab::fleet;
 use cbo_lab::success::{Criterion, Judge, Rate, median, outcome};
@@ -174,7 +174,8 @@ pub fn run(args: &SuccessArgs, origins: &Origins) -> Result<(), CliError> {
     if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-/// All runs, spread over the threads, each of which has one, or made at once. Runs that Ctrl-C ended are left out.
+/// All runs, spread over the threads, each of which has one or several abreast, or made at once by a device. Runs that Ctrl-C ended are
+/// left out.
 fn all_runs<T: Scalar>(
     args: &SuccessArgs,
     judge: Judge,
@@ -191,7 +192,9 @@ where
         .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
     let bar = progress::bar(args.runs as u64, !args.run.json() && !args.run.quiet());
     let criterion = criterion(args, setup);
-    if let Some(fleet) = fleet {
+    let suits = !is_constrained(setup) && Processor::suits::<T>(&setup.plan, &*setup.built);
+    let abreast = suits && pool.install(|| Processor::pays::<T>(args.runs));
+    if let Some(fleet) = fleet.or(abreast.then_some(&Processor)) {
         let outcomes = pool.install(|| at_once(fleet, args.runs, judge, setup, criterion, bar.as_ref()));
         if let Some(bar) = bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! Many short runs, made by somebody who makes thousands of them at once: a GPU.
+//! Many short runs, made by somebody who makes many of them at once: a GPU, or the lanes of a processor's vectors.
 
 use crate::compare::{Contestant, Trial};
 use crate::success::{Judge, Outcome};
@@ -8,10 +8,7 @@ use cbo_problems::Problem;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Runs that are prepared together: enough for any device, and few enough to be kept in memory.
-const TOGETHER: usize = 1 << 15;
-
-/// The same where all their improvements are kept.
+/// Runs that are made together where all their improvements are kept.
 const TOGETHER_LOGGED: usize = 1 << 10;
 
 /// Settings of a run, and its problem; neighbours that have the same should share it.
@@ -30,7 +27,7 @@ where
     Problem: Objective<T>,
 {
     let judged = |(config, problem): &Run, made: Made<T>| Outcome::of(config, problem, made.end, judge);
-    many(fleet, (count, TOGETHER), run, false, watch, judged)
+    many(fleet, (count, fleet.together()), run, false, watch, judged)
 }
 
 /// The same runs as trials of the contestant `cbo`, with their histories, as [`trial`](crate::compare::trial) makes each.
@@ -46,7 +43,7 @@ where
 {
     let run = |k: usize| run(k).map(|(config, problem)| (Contestant::limited(&config, problem.dim()), problem));
     let judged = |(config, problem): &Run, made: Made<T>| Trial::of(config, problem, made, judge);
-    many(fleet, (count, TOGETHER_LOGGED), run, true, watch, judged)
+    many(fleet, (count, fleet.together().min(TOGETHER_LOGGED)), run, true, watch, judged)
 }
 
 fn many<T: Scalar, R: Send, E: From<SolveError> + Send>(

@@ -2,6 +2,7 @@
 //!
 //! `CBO_SIMD` holds for the whole life of a program, so this one starts itself again, once for each set, and compares what it prints.
 
+use cbo::device::{Errand, Fleet, Processor};
 use cbo::simd::{self, InstructionSet};
 use cbo::{
     Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
@@ -88,7 +89,39 @@ fn print_fingerprints() {
     others(print);
     train_networks(print);
     search_with_baselines(print);
+    run_abreast(print);
 }
+
+/// Small swarms, several at once.
+fn run_abreast(print: impl Fn(&dyn Debug, Fingerprint)) {
+    fn found<T: Scalar>(problem: &Problem) -> Fingerprint
+    where
+        Problem: Objective<T>,
+    {
+        let plan = |seed: usize| {
+            let init = InitialLaw::uniform(problem.domain());
+            let sigma = Sigma::Constant(0.1 * seed as f64);
+            let bounds = Some(problem.domain().to_vec());
+            let config = CboConfig { particles: 41, steps: Some(9), seed: seed as u64, init, sigma, bounds, ..CboConfig::default() };
+            config.check(problem.dim()).expect("a plan")
+        };
+        let runs: Vec<_> = (0..20).map(|seed| Errand::<T> { plan: plan(seed), objective: problem }).collect();
+        let made = Processor.solve_many(&runs, false, &|_| true).expect("runs that suit").expect("all of them");
+        let ends: Vec<_> = made.into_iter().map(|made| made.end.expect("a result")).collect();
+        let mut print = Fingerprint::NEW;
+        ends.iter().flat_map(|end| end.best.x.iter().chain(&end.consensus.x)).for_each(|x| print.add(x.to_f64()));
+        ends.iter().for_each(|end| print.add(end.best.value));
+        print
+    }
+    for dim in 1..=ABREAST {
+        let problem = Problem::named(FUNCTIONS[dim % FUNCTIONS.len()], dim).expect("a problem");
+        print(&("f64", dim, "abreast"), found::<f64>(&problem));
+        print(&("f32", dim, "abreast"), found::<f32>(&problem));
+    }
+}
+
+/// Dimensions in which runs are made abreast.
+const ABREAST: usize = 40;
 
 /// Swarms that agree on a covariance, which have none of most settings.
 fn sample_laws(print: impl Fn(&dyn Debug, Fingerprint)) {
@@ -253,7 +286,7 @@ fn whole_runs_have_the_same_bits_on_every_instruction_set() {
     let (last, portable) = found.pop().expect("the portable set");
     let portable = portable.expect("its fingerprints");
     let (swarms, hops, laws, others, networks) = (40 * 2 * 2 * 3 * 4 * 2, 40 * 2 * 2, 40 * 2 * 2, 40 * 15 * 2, 9);
-    let all = swarms + hops + laws + others + networks + SEARCHED * baselines::ALL.len();
+    let all = swarms + hops + laws + others + networks + SEARCHED * baselines::ALL.len() + 2 * ABREAST;
     assert_eq!((last, portable.len()), (InstructionSet::PORTABLE, all));
     for (set, found) in found {
         let found = found.expect("fingerprints");

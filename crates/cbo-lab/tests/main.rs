@@ -1,5 +1,6 @@
 //! The tests of the laboratory, one program of them all: `cargo test -p cbo-lab --test all figures::` runs one file.
 
+mod abreast;
 mod baselines;
 mod certificate;
 mod compare;

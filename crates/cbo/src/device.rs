@@ -162,6 +162,11 @@ impl Weigher {
 
 /// Who makes many small runs at once, each with the bits that it has alone.
 pub trait Fleet<T>: Sync {
+    /// Runs that are worth preparing together. If somebody ends them, those among which they are ended are lost.
+    fn together(&self) -> usize {
+        1 << 15
+    }
+
     /// Makes all runs, and notes how each improved if that is `logged`. `watch` is told now and then which part is done; if it says that
     /// enough is done, there is no result. A run that could not continue is a result; an error is a setting that no run can have here, or
     /// a fault of the device.

@@ -61,6 +61,10 @@ const fn lanes<T>() -> usize {
 }
 
 impl<T: Scalar> Fleet<T> for Processor {
+    fn together(&self) -> usize {
+        64 * lanes::<T>() * rayon::current_num_threads()
+    }
+
     fn solve_many(
         &self,
         runs: &[Errand<'_, T>],
