@@ -225,8 +225,7 @@ fn improvements_are_those_of_single_runs() {
 #[test]
 fn the_phase_diagram_is_that_of_single_runs() {
     let session = Session { quick: true, seed: 3, watch: &|_| true };
-    let (sigma_squared, particles) =
-        (Range { from: 2.0, to: 30.0, count: 5 }, Range { from: 5.0, to: 60.0, count: 2 });
+    let (sigma_squared, particles) = (Range { from: 2.0, to: 30.0, count: 5 }, Range { from: 5.0, to: 60.0, count: 2 });
     let wanted = phase::Wanted { sigma_squared: Some(sigma_squared), particles: Some(particles), runs: Some(20) };
     let parameters = phase::load().expect("the experiment").parameters;
     let problem = Problem::named(&parameters.function, parameters.dim).expect("a problem");

@@ -5,7 +5,7 @@
 use cbo::device::{Errand, Fleet, Processor};
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
+    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Factor, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
     Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
 };
 use cbo_lab::baselines;
@@ -102,7 +102,15 @@ fn run_abreast(print: impl Fn(&dyn Debug, Fingerprint)) {
             let init = InitialLaw::uniform(problem.domain());
             let sigma = Sigma::Constant(0.1 * seed as f64);
             let bounds = Some(problem.domain().to_vec());
-            let config = CboConfig { particles: 41, steps: Some(9), seed: seed as u64, init, sigma, bounds, ..CboConfig::default() };
+            let config = CboConfig {
+                particles: 41,
+                steps: Some(9),
+                seed: seed as u64,
+                init,
+                sigma,
+                bounds,
+                ..CboConfig::default()
+            };
             config.check(problem.dim()).expect("a plan")
         };
         let runs: Vec<_> = (0..20).map(|seed| Errand::<T> { plan: plan(seed), objective: problem }).collect();
@@ -155,7 +163,10 @@ fn others(print: impl Fn(&dyn Debug, Fingerprint)) {
             (Method::Mirror(Mirror::Sparse { threshold: 0.5 }), None),
             (Method::Sphere(Sphere { radius: 2.0 }), None),
             (
-                Method::Hypersurface(Hypersurface::Stiefel { columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 } }),
+                Method::Hypersurface(Hypersurface::Stiefel {
+                    columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 },
+                    factor: if dim % 4 == 0 { Factor::Qr } else { Factor::Polar },
+                }),
                 None,
             ),
         ];

@@ -130,7 +130,8 @@ impl<F: Function, T: Scalar> Kernel<T> for Lanes<'_, F, T> {
         let (dim, count) = (rows.dim(), F::CONSTRAINTS.len());
         let padded = dim.div_ceil(V::LANES) * V::LANES;
         let mut small = V::constant(small::<T>());
-        let vanishing = F::FLAT_AT_ZERO && if abreast { nearly_zero_abreast(rows, &mut small) } else { nearly_zero(rows) };
+        let vanishing =
+            F::FLAT_AT_ZERO && if abreast { nearly_zero_abreast(rows, &mut small) } else { nearly_zero(rows) };
         if dim == SHORT && rows.len() >= V::LANES && constraints.is_empty() {
             for first in groups(rows.len(), V::LANES) {
                 let (mut x, values) = ([V::constant(0.0); MOST_LANES], &rows.as_slice()[first * SHORT..]);

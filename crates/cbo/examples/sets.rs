@@ -93,6 +93,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         found(("sphere", 12, 1e-3), runs, squared_products)?,
         found(("hypersurface", 12, 1e-3), runs, squared_products)?,
         found(("hypersurface:surface=stiefel,columns=2", 12, 1e-3), runs, leading_frame)?,
+        found(("hypersurface:surface=stiefel,columns=2,factor=qr", 12, 1e-3), runs, leading_frame)?,
     ];
     assert!(all.iter().all(|successes| *successes > 0));
     Ok(())

@@ -70,7 +70,7 @@ pub use constraint::Constrained;
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
 pub use method::{
-    Adam, Diffusion, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method, Mirror,
+    Adam, Diffusion, Factor, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method, Mirror,
     Polarised, Sampling, Scheme, Sphere, Surface,
 };
 pub use minimisers::Minimiser;

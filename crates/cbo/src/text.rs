@@ -532,6 +532,8 @@ mod tests {
             "hypersurface:surface=torus",
             "hypersurface:surface=torus,major=3.0,minor=0.25",
             "hypersurface:surface=stiefel,columns=2",
+            "hypersurface:surface=stiefel,factor=qr",
+            "hypersurface:surface=stiefel,columns=2,factor=qr",
             "jumps",
             "jumps:rate=0.5,size=4.0",
             "memory",
@@ -577,6 +579,8 @@ mod tests {
             "`plane` is not a surface; it is one of sphere, torus, stiefel"
         );
         assert_eq!(message("hypersurface:minor=1"), "`minor` is not a setting of the surface sphere");
+        assert!(message("hypersurface:surface=stiefel,factor=lu").contains("`lu` is not one of polar, qr"));
+        assert!(message("hypersurface:surface=torus,factor=qr").contains("not a setting of the surface torus"));
         assert!(message("hypersurface:surface=stiefel,columns=1.5").contains("columns: `1.5` is not a whole number"));
         assert_eq!(message("memory:drift"), "`drift` needs a number, as in drift=0.5");
         assert_eq!(message("sampling:law=1"), "law is true or false, not `1`");

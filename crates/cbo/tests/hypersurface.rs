@@ -2,7 +2,7 @@
 
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::{
-    Alpha, CboConfig, Diffusion, Hypersurface, InitialLaw, Level, Method, Scalar, Sigma, SolveError, Sphere,
+    Alpha, CboConfig, Diffusion, Factor, Hypersurface, InitialLaw, Level, Method, Scalar, Sigma, SolveError, Sphere,
     StepReport, Surface, from_fn, solve,
 };
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ fn residual(surface: Hypersurface, x: &[f64]) -> f64 {
             let across = (x[0] * x[0] + x[1] * x[1]).sqrt() - major;
             ((across * across + x[2] * x[2]).sqrt() - minor).abs()
         }
-        Hypersurface::Stiefel { columns } => {
+        Hypersurface::Stiefel { columns, .. } => {
             let entry = |i: usize, j: usize| {
                 let product: f64 = x.chunks_exact(columns).map(|row| row[i] * row[j]).sum();
                 (product - f64::from(u8::from(i == j))).abs()
@@ -70,13 +70,23 @@ fn config_of(surface: Hypersurface) -> CboConfig {
     }
 }
 
-fn surfaces() -> [(Hypersurface, usize); 6] {
+const fn stiefel(columns: usize) -> Hypersurface {
+    Hypersurface::Stiefel { columns, factor: Factor::Polar }
+}
+
+const fn by_qr(columns: usize) -> Hypersurface {
+    Hypersurface::Stiefel { columns, factor: Factor::Qr }
+}
+
+fn surfaces() -> [(Hypersurface, usize); 8] {
     [
         (Hypersurface::Sphere { radius: 2.0 }, 5),
         (TORUS, 3),
-        (Hypersurface::Stiefel { columns: 1 }, 4),
-        (Hypersurface::Stiefel { columns: 3 }, 18),
-        (Hypersurface::Stiefel { columns: 4 }, 16),
+        (stiefel(1), 4),
+        (stiefel(3), 18),
+        (stiefel(4), 16),
+        (by_qr(1), 4),
+        (by_qr(3), 18),
         (Hypersurface::Level, 4),
     ]
 }
@@ -116,7 +126,7 @@ fn nearest(surface: Hypersurface, x: &[f64]) -> Vec<f64> {
             vec![distance * angle.cos(), distance * angle.sin(), minor * tube.sin()]
         }
         // One column: a vector on the unit sphere.
-        Hypersurface::Stiefel { columns: 1 } => x.iter().map(|v| v / dot(x, x).sqrt()).collect(),
+        Hypersurface::Stiefel { columns: 1, .. } => x.iter().map(|v| v / dot(x, x).sqrt()).collect(),
         Hypersurface::Sphere { radius } => x.iter().map(|v| radius * v / dot(x, x).sqrt()).collect(),
         _ => unreachable!("no formula"),
     }
@@ -132,9 +142,37 @@ fn normal(surface: Hypersurface, x: &[f64]) -> Vec<f64> {
     }
 }
 
+/// Where a step from `v` ends.
+fn landed(surface: Hypersurface, v: &[f64], step: &[f64]) -> Vec<f64> {
+    if let Hypersurface::Stiefel { columns: 2, factor: Factor::Qr } = surface {
+        return landed_by_qr(v, step);
+    }
+    let n = normal(surface, v);
+    let out = dot(&n, step);
+    nearest(surface, &v.iter().zip(step).zip(&n).map(|((v, step), n)| v + step - out * n).collect::<Vec<_>>())
+}
+
+/// The same for two columns, by Cholesky's decomposition A^T A = R^T R and Q = A / R.
+fn landed_by_qr(v: &[f64], step: &[f64]) -> Vec<f64> {
+    let gram = |a: &[f64], b: &[f64], i: usize, j: usize| -> f64 {
+        a.chunks_exact(2).zip(b.chunks_exact(2)).map(|(a, b)| a[i] * b[j]).sum()
+    };
+    let symmetric = |i: usize, j: usize| 0.5 * (gram(v, step, i, j) + gram(v, step, j, i));
+    let tangent = |(v, z): (&[f64], &[f64]), j: usize| z[j] - v[0] * symmetric(0, j) - v[1] * symmetric(1, j);
+    let a: Vec<f64> = v
+        .chunks_exact(2)
+        .zip(step.chunks_exact(2))
+        .flat_map(|(v, z)| [0, 1].map(|j| v[j] + tangent((v, z), j)))
+        .collect();
+    let first = gram(&a, &a, 0, 0).sqrt();
+    let across = gram(&a, &a, 0, 1) / first;
+    let second = (gram(&a, &a, 1, 1) - across * across).sqrt();
+    a.chunks_exact(2).flat_map(|row| [row[0] / first, (row[1] - across * row[0] / first) / second]).collect()
+}
+
 #[test]
 fn the_engine_does_what_a_plain_program_does() {
-    for (surface, dim) in &surfaces()[..3] {
+    for (surface, dim) in surfaces()[..3].iter().chain(&[(by_qr(2), 8)]) {
         for diffusion in [Diffusion::Anisotropic, Diffusion::Isotropic] {
             let config = CboConfig { diffusion, ..config_of(*surface) };
             let mut expected: Vec<Vec<f64>> = Vec::new();
@@ -154,9 +192,7 @@ fn the_engine_does_what_a_plain_program_does() {
                     let step: Vec<f64> = (0..*dim)
                         .map(|k| at.sigma() * config.dt.sqrt() * size(k) * xi[k] - config.lambda * config.dt * far[k])
                         .collect();
-                    let n = normal(*surface, v);
-                    let out = dot(&n, &step);
-                    nearest(*surface, &(0..*dim).map(|k| v[k] + step[k] - out * n[k]).collect::<Vec<_>>())
+                    landed(*surface, v, &step)
                 };
                 expected = rows.iter().enumerate().map(moved).collect();
                 ControlFlow::Continue(())
@@ -233,11 +269,13 @@ fn the_leading_eigenspace() {
     let (rows, columns) = (6, 2);
     let trace =
         |x: &[f64]| -x.chunks_exact(columns).enumerate().map(|(i, row)| (rows - i) as f64 * dot(row, row)).sum::<f64>();
-    let config = CboConfig::of(Method::Hypersurface(Hypersurface::Stiefel { columns }));
-    let run = solve(&config, &from_fn(rows * columns, trace), &mut ()).expect("a run");
-    assert!(run.best().value < -10.99, "{:?}", run.best());
-    let outside: f64 = run.best().x[2 * columns..].iter().map(|x| x * x).sum();
-    assert!(outside < 0.01, "{:?}", run.best());
+    for surface in [stiefel(columns), by_qr(columns)] {
+        let config = CboConfig::of(Method::Hypersurface(surface));
+        let run = solve(&config, &from_fn(rows * columns, trace), &mut ()).expect("a run");
+        assert!(run.best().value < -10.99, "{surface:?} {:?}", run.best());
+        let outside: f64 = run.best().x[2 * columns..].iter().map(|x| x * x).sum();
+        assert!(outside < 0.01, "{surface:?} {:?}", run.best());
+    }
 }
 
 /// One column is the sphere; up to Ito's correction, which vanishes with dt, both methods do the same there.
@@ -255,7 +293,7 @@ fn small_steps_on_the_sphere_agree_with_the_method_of_that_name() {
         solve(&config, &from_fn(4, tilted::<f64>), &mut ()).expect("a run").ensemble().clone()
     };
     let sphere = run(Method::Sphere(Sphere::default()));
-    for surface in [Hypersurface::Sphere { radius: 1.0 }, Hypersurface::Stiefel { columns: 1 }] {
+    for surface in [Hypersurface::Sphere { radius: 1.0 }, stiefel(1)] {
         let other = run(Method::Hypersurface(surface));
         let far = sphere.rows().as_slice().iter().zip(other.rows().as_slice()).map(|(a, b)| (a - b).abs());
         assert!(far.fold(0.0, f64::max) < 1e-6, "{surface:?}");
@@ -277,9 +315,9 @@ fn wrong_settings_are_refused_by_name() {
             "minor = 1: must be below major, or the torus meets itself",
         ),
         (of(TORUS), 4, "hypersurface with surface = torus: a torus has 3 coordinates, not 4"),
-        (of(Hypersurface::Stiefel { columns: 2 }), 7, "columns = 2: 7 coordinates must be a matrix"),
-        (of(Hypersurface::Stiefel { columns: 3 }), 6, "columns = 3: 6 coordinates"),
-        (of(Hypersurface::Stiefel { columns: 0 }), 6, "columns = 0"),
+        (of(stiefel(2)), 7, "columns = 2: 7 coordinates must be a matrix"),
+        (of(stiefel(3)), 6, "columns = 3: 6 coordinates"),
+        (of(stiefel(0)), 6, "columns = 0"),
         (of(Hypersurface::Level), 3, "the function is missing; it is the setting surface"),
         (
             CboConfig { surface: Some(Surface::new(ellipsoid)), ..CboConfig::default() },

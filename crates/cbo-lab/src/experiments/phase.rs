@@ -99,7 +99,9 @@ where
     let runs = wanted.runs.unwrap_or(size.runs);
     let config = |sigma, particles, seed| parameters.config(sigma, particles, seed);
     // Those with the most particles are the hardest to place.
-    let largest = config(0.0, axes.1.values.iter().copied().fold(1.0, f64::max), 0).check(parameters.dim).map_err(SolveError::from)?;
+    let largest = config(0.0, axes.1.values.iter().copied().fold(1.0, f64::max), 0)
+        .check(parameters.dim)
+        .map_err(SolveError::from)?;
     let alike = axes.0.values.len() * runs as usize;
     let abreast = Processor::suits::<T>(&largest, &problem) && Processor::pays::<T>(alike);
     if let Some(fleet) = fleet.or(abreast.then_some(&Processor)) {

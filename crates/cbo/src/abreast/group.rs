@@ -140,7 +140,8 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
         }
         let mut seen = least.map(|least| Seen { least, failed: 0, infeasible: 0 });
         if !finite {
-            seen = std::array::from_fn(|lane| if lane < count { Seen::of(self.energies_of(lane)) } else { Seen::NOTHING });
+            seen =
+                std::array::from_fn(|lane| if lane < count { Seen::of(self.energies_of(lane)) } else { Seen::NOTHING });
             least = std::array::from_fn(|lane| seen[lane].least);
         }
         for (minus_alpha, lane) in minus_alpha.iter_mut().zip(&self.lanes) {

@@ -49,9 +49,22 @@ pub enum Hypersurface {
     Stiefel {
         /// How many columns they have. The number of coordinates is a multiple of it, and at least its square.
         columns: usize,
+        /// Which of them takes the place of a matrix beside the surface.
+        factor: Factor,
     },
     /// Where the function in [`CboConfig::surface`] is zero.
     Level,
+}
+
+/// An orthogonal factor of a matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Factor {
+    /// That of the polar decomposition: the nearest matrix with orthonormal columns.
+    #[default]
+    Polar,
+    /// That of the QR decomposition whose triangle has a positive diagonal: each column less its part along those before it.
+    Qr,
 }
 
 impl Default for Hypersurface {
@@ -90,7 +103,7 @@ impl Hypersurface {
                     return refuse("surface = torus".into(), &format!("a torus has 3 coordinates, not {dim}"));
                 }
             }
-            Self::Stiefel { columns } => {
+            Self::Stiefel { columns, .. } => {
                 if columns == 0 || !dim.is_multiple_of(columns) || dim / columns < columns {
                     let remedy = format!(
                         "{dim} coordinates must be a matrix with that many columns and at least as many rows; a divisor of {dim} whose \

@@ -116,8 +116,8 @@ mod tests {
             let noises: Vec<Noise> =
                 (0..lanes as u64).map(|l| Noise::new(7 * l << 30 | l, Stream::Diffusion, 3 * l << 20)).collect();
             for set in available() {
-                for (particles, dim) in [(1, 1), (7, 4), (40, 4), (5, 9), (33, 12)] {
-                    let drawn = run_on(set, Drawn(&noises, particles, dim.div_ceil(4)));
+                for (particles, dim) in [(1, 1usize), (7, 4), (40, 4), (5, 9), (33, 12)] {
+                    let drawn: Vec<Vec<T>> = run_on(set, Drawn(&noises, particles, dim.div_ceil(4)));
                     for (noise, drawn) in noises.iter().zip(&drawn) {
                         let mut alone = vec![T::default(); scratch_len(particles, dim)];
                         run_on(set, noise.normals(0, particles, dim, &mut alone));

@@ -4,7 +4,6 @@
 //! [`solve`](crate::solve) with twenty closures would compile twenty runs. These functions are not generic: it calls them instead.
 
 use super::{Nature, Process, Run};
-use crate::{abreast, auto};
 use crate::config::Plan;
 use crate::device::{Device, Errand, Made, Place};
 use crate::objective::Objective;
@@ -14,6 +13,7 @@ use crate::sample::{Proposal, Sample};
 use crate::simd::Scalar;
 use crate::solve::{resume_loop, solve_loop};
 use crate::state::StateError;
+use crate::{abreast, auto};
 
 /// The runs of one precision.
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! The surfaces themselves: tangent spaces and nearest points, in plain double precision. `room` has twice the length of a point.
 
-use super::{Hypersurface, level};
+use super::{Factor, Hypersurface, level};
 use crate::config::CboConfig;
 use crate::method::sphere::Sphere;
 
@@ -20,7 +20,7 @@ impl Hypersurface {
                 let square = dot(normal, normal);
                 without(normal, square, step);
             }
-            Self::Stiefel { columns } => tangent_of_frames(columns, point, step, room),
+            Self::Stiefel { columns, .. } => tangent_of_frames(columns, point, step, room),
             Self::Level => {
                 let (normal, room) = room.split_at_mut(point.len());
                 level::gradient(config, point, normal, room);
@@ -30,7 +30,7 @@ impl Hypersurface {
         }
     }
 
-    /// Makes `point` the nearest one on the surface, or one next to it; says whether it could.
+    /// Makes `point` the nearest one on the surface, or one next to it, or where another factor leads; says whether it could.
     pub(super) fn nearest(&self, config: &CboConfig, point: &mut [f64], room: &mut [f64]) -> bool {
         match *self {
             Self::Sphere { radius } => {
@@ -41,7 +41,8 @@ impl Hypersurface {
                 nearest_of_torus(major, minor, point);
                 true
             }
-            Self::Stiefel { columns } => nearest_frame(columns, point, room),
+            Self::Stiefel { columns, factor: Factor::Polar } => nearest_frame(columns, point, room),
+            Self::Stiefel { columns, factor: Factor::Qr } => triangular_frame(columns, point),
             Self::Level => level::nearest(config, point, room),
         }
     }
@@ -128,4 +129,70 @@ fn nearest_frame(columns: usize, frame: &mut [f64], room: &mut [f64]) -> bool {
         }
     }
     false
+}
+
+/// The orthogonal factor of the QR decomposition, by Gram and Schmidt's process: each column twice, since what is left of a column that nearly
+/// depends on those before it has lost many digits.
+fn triangular_frame(columns: usize, frame: &mut [f64]) -> bool {
+    for j in 0..columns {
+        let squares = |frame: &[f64]| frame.chunks_exact(columns).map(|row| row[j] * row[j]).sum::<f64>();
+        let before = squares(frame).sqrt();
+        for i in (0..j).chain(0..j) {
+            let share: f64 = frame.chunks_exact(columns).map(|row| row[i] * row[j]).sum();
+            frame.chunks_exact_mut(columns).for_each(|row| row[j] -= share * row[i]);
+        }
+        let length = squares(frame).sqrt();
+        // What is left of a column that depends on the others is rounding.
+        if !(length > 1e-12 * before && length.is_finite()) {
+            return false;
+        }
+        frame.chunks_exact_mut(columns).for_each(|row| row[j] /= length);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Q^T A`.
+    fn product(columns: usize, q: &[f64], a: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; columns * columns];
+        gram(columns, q, a, &mut product);
+        product
+    }
+
+    #[test]
+    fn the_factors_of_a_matrix() {
+        for (rows, columns) in [(1, 1), (5, 1), (4, 2), (6, 3), (4, 4), (30, 5)] {
+            let matrix: Vec<f64> = (0..rows * columns).map(|i| ((i * i * 7 + 3 * i + 1) as f64 * 0.61).sin()).collect();
+            let (mut polar, mut triangular) = (matrix.clone(), matrix.clone());
+            assert!(nearest_frame(columns, &mut polar, &mut vec![0.0; 2 * rows * columns]));
+            assert!(triangular_frame(columns, &mut triangular));
+            for frame in [&polar, &triangular] {
+                for (at, entry) in product(columns, frame, frame).iter().enumerate() {
+                    let expected = f64::from(u8::from(at / columns == at % columns));
+                    assert!((entry - expected).abs() < 1e-13, "{rows} x {columns}: {entry}");
+                }
+            }
+            let (p, r) = (product(columns, &polar, &matrix), product(columns, &triangular, &matrix));
+            for (i, j) in (0..columns).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+                // One is symmetric, the other an upper triangle with a positive diagonal.
+                assert!((p[i * columns + j] - p[j * columns + i]).abs() < 1e-12);
+                assert!(if i > j { r[i * columns + j].abs() < 1e-12 } else { i < j || r[i * columns + j] > 0.0 });
+            }
+        }
+    }
+
+    #[test]
+    fn columns_that_depend_on_each_other_have_no_triangle() {
+        let mut twice = [1.0, 2.0, 3.0, 6.0, -1.0, -2.0];
+        assert!(!triangular_frame(2, &mut twice));
+        assert!(!triangular_frame(1, &mut [0.0, 0.0]));
+        assert!(!triangular_frame(1, &mut [f64::NAN, 0.0]));
+        // Columns that differ in their tenth digit have one.
+        let mut nearly = [1.0, 1.0, 1.0, 1.0 + 1e-10, 1.0, 1.0];
+        assert!(triangular_frame(2, &mut nearly));
+        assert!(product(2, &nearly, &nearly)[1].abs() < 1e-13);
+    }
 }
