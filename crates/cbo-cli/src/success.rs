@@ -192,7 +192,8 @@ where
         .map_err(|e| CliError::setting("threads", count, format!("{e}; use fewer")))?;
     let bar = progress::bar(args.runs as u64, !args.run.json() && !args.run.quiet());
     let criterion = criterion(args, setup);
-    let suits = !is_constrained(setup) && Processor::suits::<T>(&setup.plan, &*setup.built);
+    let plan = setup.config_for(&setup.built, 0).check(setup.built.dim()).ok();
+    let suits = !is_constrained(setup) && plan.is_some_and(|plan| Processor::suits::<T>(&plan, &*setup.built));
     let abreast = suits && pool.install(|| Processor::pays::<T>(args.runs));
     if let Some(fleet) = fleet.or(abreast.then_some(&Processor)) {
         let outcomes = pool.install(|| at_once(fleet, args.runs, judge, setup, criterion, bar.as_ref()));

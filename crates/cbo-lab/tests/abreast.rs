@@ -9,12 +9,13 @@ use cbo_lab::compare::{Contestant, trial};
 use cbo_lab::experiments::{Grid, Range, Session, phase};
 use cbo_lab::fleet;
 use cbo_lab::success::Judge;
-use cbo_problems::{Problem, functions};
+use cbo_problems::{Problem, Shift, functions};
 use std::sync::Arc;
 
-fn abreast<T: Scalar>(configs: &[CboConfig], objective: &dyn Objective<T>) -> Vec<Made<T>> {
-    let errand = |config: &CboConfig| Errand { plan: config.check(objective.dim()).expect("a plan"), objective };
-    let errands: Vec<Errand<'_, T>> = configs.iter().map(errand).collect();
+fn abreast<T: Scalar>(runs: &[(CboConfig, &dyn Objective<T>)]) -> Vec<Made<T>> {
+    let errand =
+        |(config, objective): &(CboConfig, &'_ dyn Objective<T>)| config.check(objective.dim()).expect("a plan");
+    let errands: Vec<Errand<'_, T>> = runs.iter().map(|run| Errand { plan: errand(run), objective: run.1 }).collect();
     let made = Processor.solve_many(&errands, false, &|_| true);
     made.expect("runs that suit").expect("nobody ended them")
 }
@@ -43,11 +44,11 @@ fn shown<T: Scalar>(end: &Result<Ended<T>, SolveError>) -> String {
     }
 }
 
-fn compare<T: Scalar>(what: &str, configs: &[CboConfig], objective: &dyn Objective<T>) {
-    let made = abreast(configs, objective);
-    assert_eq!(made.len(), configs.len());
-    for (number, (config, made)) in configs.iter().zip(made).enumerate() {
-        let here = alone(config, objective);
+fn compare<T: Scalar>(what: &str, runs: &[(CboConfig, &dyn Objective<T>)]) {
+    let made = abreast(runs);
+    assert_eq!(made.len(), runs.len());
+    for (number, ((config, objective), made)) in runs.iter().zip(made).enumerate() {
+        let here = alone(config, *objective);
         assert_eq!(shown(&here), shown(&made.end), "{what}, run {number}, {}", T::NAME);
         if let (Ok(here), Ok(there)) = (here, made.end) {
             let counts = |end: &Ended<T>| (end.steps, end.evaluations, end.failed, end.infeasible);
@@ -56,9 +57,13 @@ fn compare<T: Scalar>(what: &str, configs: &[CboConfig], objective: &dyn Objecti
     }
 }
 
+fn on<'a, T: Scalar>(configs: &[CboConfig], objective: &'a dyn Objective<T>) -> Vec<(CboConfig, &'a dyn Objective<T>)> {
+    configs.iter().map(|config| (config.clone(), objective)).collect()
+}
+
 fn both(what: &str, configs: &[CboConfig], problem: &Problem) {
-    compare::<f64>(what, configs, problem);
-    compare::<f32>(what, configs, problem);
+    compare::<f64>(what, &on(configs, problem));
+    compare::<f32>(what, &on(configs, problem));
 }
 
 /// Runs of different lengths, amplitudes and alphas, more than there are lanes.
@@ -121,13 +126,39 @@ fn every_setting() {
         CboConfig { bounds: bounds.clone(), bound_handling: BoundHandling::Clip, init: normal, ..base.clone() },
         CboConfig { bounds, bound_handling: BoundHandling::None, ..base.clone() },
     ];
-    // The points of a law belong to so many particles.
-    settings.extend([1, 2, 7, 8, 9, 100, 352].map(|particles| CboConfig { particles, ..base.clone() }));
+    // In one block of 352, in two and in four.
+    settings.extend([1, 2, 7, 8, 9, 100, 352, 353, 700, 1100].map(|particles| CboConfig { particles, ..base.clone() }));
     both("every setting", &settings, &problem);
     let ended = |number: usize| alone::<f64>(&settings[number], &problem).expect("a run").stop;
     let reasons = [2, 3, 4, 5, 7].map(ended);
     let expected = [StopReason::Diameter, StopReason::Diameter, StopReason::Target, StopReason::Evaluations];
     assert_eq!((&reasons[..4], reasons[4]), (&expected[..], StopReason::Stagnation));
+}
+
+/// Of runs in one block and in several, each with a place of its own, and of functions in any order.
+#[test]
+fn a_shift_for_each_run() {
+    for (name, dim, particles) in [("rastrigin", 4, 37), ("ackley", 20, 150), ("schwefel", 7, 300), ("sphere", 33, 200)]
+    {
+        let moved = |seed| Problem::builder(name).dim(dim).shift(Shift::Random(seed)).build().expect("a problem");
+        let problems: Vec<Problem> = (0..20).map(moved).collect();
+        let configs: Vec<CboConfig> =
+            problems.iter().zip(2..).map(|(p, number)| CboConfig { particles, ..config(p, number) }).collect();
+        let of = || configs.iter().cloned().zip(&problems);
+        compare::<f64>(name, &of().map(|(c, p)| (c, p as &dyn Objective<f64>)).collect::<Vec<_>>());
+        compare::<f32>(name, &of().map(|(c, p)| (c, p as &dyn Objective<f32>)).collect::<Vec<_>>());
+    }
+    // Each is one function more: another place, another parameter, another name.
+    let builders = [
+        Problem::builder("rastrigin"),
+        Problem::builder("rastrigin").shift(1.0),
+        Problem::builder("rastrigin").parameter("amplitude", 10.0),
+        Problem::builder("sphere"),
+    ];
+    let problems = builders.map(|builder| builder.dim(5).build().expect("a problem"));
+    let runs: Vec<_> =
+        (0..40).map(|k| (config(&problems[0], k), &problems[k as usize % 4] as &dyn Objective<f64>)).collect();
+    compare("different functions", &runs);
 }
 
 /// Points whose squares, or which themselves, are no longer normal numbers.
@@ -136,11 +167,19 @@ fn numbers_near_zero() {
     for name in ["sphere", "rastrigin", "ackley", "griewank"] {
         let problem = Problem::named(name, 4).expect("a problem");
         let tiny = [0.0, 1e-19, 1e-25, -3e-31, 1e-154, -1e-160, 1e-291, 0.5];
-        let law = |shift: usize| {
-            InitialLaw::Points((0..148).map(|i| tiny[(i * i + i / 4 + shift) % tiny.len()]).collect::<Vec<f64>>())
-        };
+        let points =
+            |shift: usize| -> Vec<f64> { (0..148).map(|i| tiny[(i * i + i / 4 + shift) % tiny.len()]).collect() };
+        let law = |shift: usize| InitialLaw::Points(points(shift));
         let of = |number: usize| CboConfig { init: law(number / 2), ..config(&problem, number as u64) };
         both(name, &(0..40).map(of).collect::<Vec<_>>(), &problem);
+        // Around another place, and so many that some are in a block and a call of their own.
+        let moved = Problem::builder(name).dim(4).shift(0.0).build().expect("a problem");
+        let many = |number: usize| CboConfig {
+            particles: 37 * 5,
+            init: InitialLaw::Points((0..5).flat_map(|k| points(number + k)).collect()),
+            ..of(number)
+        };
+        both(name, &(0..20).map(many).collect::<Vec<_>>(), &moved);
     }
 }
 
@@ -175,6 +214,10 @@ impl Objective<f64> for Holes {
 }
 
 impl Abreast<f64> for Holes {
+    fn name(&self) -> &str {
+        "holes"
+    }
+
     fn energies(&self, points: &[f64], energies: &mut [f64]) {
         let lanes = 8;
         for (energies, point) in energies.chunks_exact_mut(lanes).zip(points.chunks_exact(2 * lanes)) {
@@ -197,8 +240,10 @@ fn points_without_a_value() {
     let mut configs: Vec<CboConfig> = (0..30).map(|seed| within(-3.0, 3.0, seed)).collect();
     // One in which no point has a value, among others.
     configs.insert(5, within(2.0, 3.0, 7));
-    compare("holes", &configs, &Holes);
-    let made = abreast(&configs, &Holes as &dyn Objective<f64>);
+    // Two blocks, of which the second may have no value at all.
+    configs.extend((0..20).map(|seed| CboConfig { particles: 1030, steps: Some(5), ..within(0.9, 1.2, seed) }));
+    compare("holes", &on(&configs, &Holes));
+    let made = abreast(&on(&configs, &Holes as &dyn Objective<f64>));
     assert!(matches!(made[5].end, Err(SolveError::NoFiniteEnergy { step: 0, evaluated: 20, failed: 20, .. })));
     assert!(made[0].end.as_ref().is_ok_and(|end| end.failed > 0 && end.infeasible > 0));
 }
@@ -253,7 +298,7 @@ fn what_does_not_suit_is_refused_and_somebody_may_end_it() {
     let plan = |config: &CboConfig| config.check(4).expect("a plan");
     let others = [
         CboConfig { kick: Some(0.1), ..base.clone() },
-        CboConfig { particles: 513, ..base.clone() },
+        CboConfig { particles: 2049, ..base.clone() },
         CboConfig { alpha: Alpha::EffectiveSampleSize(0.5), ..base.clone() },
         CboConfig { truncation: Some(1.0), ..base.clone() },
         CboConfig { diffusion: cbo::Diffusion::Isotropic, ..base.clone() },
@@ -268,8 +313,8 @@ fn what_does_not_suit_is_refused_and_somebody_may_end_it() {
         let errand = Errand::<f64> { plan: plan(config), objective: &problem };
         assert!(matches!(Processor.solve_many(&[errand], false, &|_| true), Err(SolveError::Config(_))));
     }
-    let moved = Problem::builder("sphere").dim(4).shift(0.5).build().expect("a problem");
-    assert!(Processor::suits::<f64>(&plan(&base), &problem) && !Processor::suits::<f64>(&plan(&base), &moved));
+    let turned = Problem::builder("sphere").dim(4).rotate(5).build().expect("a problem");
+    assert!(Processor::suits::<f64>(&plan(&base), &problem) && !Processor::suits::<f64>(&plan(&base), &turned));
     let errands: Vec<Errand<'_, f64>> =
         (0..50).map(|seed| Errand { plan: plan(&CboConfig { seed, ..base.clone() }), objective: &problem }).collect();
     assert!(Processor.solve_many(&errands, false, &|part| part < 0.4).expect("no error").is_none());

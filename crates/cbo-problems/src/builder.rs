@@ -76,6 +76,7 @@ impl ProblemBuilder {
             Some(shift) => shift.target(&info, &original)?,
             None => original.clone(),
         };
+        let original_name = describe(&info, &values, None, None);
         let description = describe(&info, &values, self.shift.as_ref(), self.rotation);
         let stopped = ProblemError::Stopped { function: info.name };
         let turned = self.rotation.map(|seed| Rotation::watched(dim, seed, watch).ok_or(stopped)).transpose()?;
@@ -94,6 +95,7 @@ impl ProblemBuilder {
             minimum,
             minimisers,
             description,
+            original: original_name,
         })
     }
 }

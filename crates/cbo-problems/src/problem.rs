@@ -32,6 +32,8 @@ pub struct Problem {
     pub(crate) minimum: f64,
     pub(crate) minimisers: Vec<Vec<f64>>,
     pub(crate) description: String,
+    /// The same words without shift and rotation.
+    pub(crate) original: String,
 }
 
 impl Problem {
@@ -305,7 +307,7 @@ impl<T: Precision> Objective<T> for Problem {
     }
 
     fn abreast(&self) -> Option<&dyn Abreast<T>> {
-        (self.transform.is_none() && self.constraints.is_empty()).then_some(self)
+        (self.rotation().is_none() && self.constraints.is_empty()).then_some(self)
     }
 
     fn has_gradients(&self) -> bool {
@@ -333,6 +335,18 @@ impl fmt::Debug for Problem {
 }
 
 impl<T: Precision> Abreast<T> for Problem {
+    fn name(&self) -> &str {
+        &self.original
+    }
+
+    fn moved(&self) -> Option<[&[T]; 2]> {
+        self.transform.as_ref().map(|transform| T::tables(transform).shift())
+    }
+
+    fn together(&self) -> Option<usize> {
+        self.transform.as_ref().map(|_| Tables::<T>::block_rows(self.dim))
+    }
+
     fn energies(&self, points: &[T], energies: &mut [T]) {
         let (rows, bounds) = (Rows::new(points, self.dim), &self.domain[..]);
         let batch = Batch { rows, out: energies, constraints: &mut [], bounds, set: None, abreast: true };

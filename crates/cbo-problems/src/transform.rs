@@ -167,6 +167,11 @@ impl<T: Scalar> Tables<T> {
         Self { original: rounded(original), moved: rounded(moved), panels }
     }
 
+    /// What is taken from a point and what is then added to it, if it is not rotated in between.
+    pub(crate) fn shift(&self) -> [&[T]; 2] {
+        [&self.moved, &self.original]
+    }
+
     /// Rows of a block of [`map_blocks`](Self::map_blocks).
     pub(crate) fn block_rows(dim: usize) -> usize {
         if dim <= STACK_DIM { 16 * STACK_DIM / dim / 16 * 16 } else { MANY }

@@ -1,13 +1,16 @@
 //! The runs that are in the lanes now, and their steps.
 
-use super::kernels::{Consensus, DOUBLES, Least, Step};
+use super::kernels::{DOUBLES, Least, Move, Step, Sums};
 use super::lane::{Lane, Run, Seen};
 use super::{Abreast, lanes};
+use crate::backend::block_rows;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
+use crate::consensus::Partial;
 use crate::device::{Errand, Made};
 use crate::ensemble::Ensemble;
 use crate::noise::{Noise, Stream};
+use crate::ranks::merge_range;
 use crate::report::SolveError;
 use crate::simd::{Scalar, run};
 
@@ -31,9 +34,16 @@ pub(super) struct Group<'a, T, Q> {
     /// Particles that are not yet in their lane, because the others move before.
     fresh: Vec<(usize, Ensemble<T>)>,
     positions: Buffer<T>,
+    /// What is taken from them and added to them, and the points that this gives, if the function wants others.
+    moved: Option<[Buffer<T>; 3]>,
     energies: Buffer<T>,
     doubles: Buffer<f64>,
     weights: Buffer<f64>,
+    /// Of a block: a mass for each lane, and a moment.
+    masses: [f64; MOST_LANES],
+    moment: Buffer<f64>,
+    /// The sums of all blocks, one set for each lane, where there are several.
+    sums: Vec<Vec<Partial>>,
     consensus: Buffer<f64>,
     /// The move of each lane.
     centres: Buffer<T>,
@@ -49,22 +59,28 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
         let first = queue()?;
         let Errand { plan, objective } = &runs[first];
         let (config, dim, lanes) = (plan.config(), plan.dim(), lanes::<T>());
-        let all = config.particles * lanes;
+        let (all, function) = (config.particles * lanes, objective.abreast()?);
+        let blocks = config.particles.div_ceil(block_rows(dim));
+        let row = || Buffer::new(dim * lanes);
         let mut group = Self {
             runs,
             queue,
             logged,
-            function: objective.abreast()?,
+            function,
             walls: Walls::new(config.bounds.as_deref(), config.bound_handling),
             dim,
             lanes: Vec::new(),
             fresh: Vec::new(),
             positions: Buffer::new(all * dim),
+            moved: function.moved().map(|_| [row(), row(), Buffer::new(all * dim)]),
             energies: Buffer::new(all),
             doubles: Buffer::new(all),
-            weights: Buffer::new(config.particles * DOUBLES),
+            weights: Buffer::new(config.particles.min(block_rows(dim)) * DOUBLES),
+            masses: [0.0; MOST_LANES],
+            moment: Buffer::new(dim * DOUBLES),
+            sums: vec![vec![Partial::empty(dim); blocks]; if blocks > 1 { lanes } else { 0 }],
             consensus: Buffer::new(dim * lanes),
-            centres: Buffer::new(dim * lanes),
+            centres: row(),
             keep: [T::default(); MOST_LANES],
             noise: [T::default(); MOST_LANES],
             tiny: [T::default(); MOST_LANES],
@@ -103,6 +119,10 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
             }
             let particles = Ensemble::new(positions, self.dim);
             let run = Run::begin(place, errand, &particles, self.logged);
+            let function = errand.objective.abreast().and_then(Abreast::moved);
+            for (to, from) in self.moved.iter_mut().flatten().zip(function.iter().flatten()) {
+                to.iter_mut().skip(lane).step_by(lanes::<T>()).zip(*from).for_each(|(to, x)| *to = *x);
+            }
             self.fresh.push((lane, particles));
             (run, errand)
         });
@@ -129,50 +149,96 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
             let there = self.positions.iter_mut().skip(lane).step_by(count);
             there.zip(particles.rows().as_slice()).for_each(|(to, x)| *to = *x);
         }
-        self.function.energies(&self.positions, &mut self.energies);
-
-        let (mut least, mut minus_alpha) = ([f64::INFINITY; MOST_LANES], [0.0; MOST_LANES]);
-        let (particles, mut finite) = (self.weights.len(), true);
-        for (half, first) in (0..count).step_by(DOUBLES).enumerate() {
-            let (energies, least) = (&*self.energies, &mut least[first..]);
-            let doubles = &mut self.doubles[half * particles..][..particles];
-            finite &= run(Least { energies, lanes: count, first, doubles, least });
-        }
-        let mut seen = least.map(|least| Seen { least, failed: 0, infeasible: 0 });
-        if !finite {
-            seen =
-                std::array::from_fn(|lane| if lane < count { Seen::of(self.energies_of(lane)) } else { Seen::NOTHING });
-            least = std::array::from_fn(|lane| seen[lane].least);
-        }
-        for (minus_alpha, lane) in minus_alpha.iter_mut().zip(&self.lanes) {
-            *minus_alpha = lane.as_ref().map_or(0.0, |(run, _)| -run.alpha);
-        }
-        for (half, first) in (0..count).step_by(DOUBLES).enumerate() {
-            run(Consensus {
-                energies: &self.doubles[half * particles..][..particles],
-                least: &least[first..],
-                minus_alpha: &minus_alpha[first..],
-                positions: &self.positions,
-                lanes: count,
-                first,
-                weights: &mut self.weights,
-                consensus: &mut self.consensus[half * self.dim * DOUBLES..][..self.dim * DOUBLES],
-            });
-        }
+        self.evaluate();
+        let seen = self.weigh();
         for lane in 0..count {
             self.decide(lane, &seen[lane], made)?;
         }
         Ok(())
     }
 
+    /// The energies of all particles, block by block.
+    fn evaluate(&mut self) {
+        let points = match &mut self.moved {
+            Some([less, plus, moved]) => {
+                run(Move { from: &self.positions, less, plus, to: moved });
+                &moved[..]
+            }
+            None => &self.positions[..],
+        };
+        let (row, block) = (self.dim * lanes::<T>(), block_rows(self.dim));
+        let blocks = points.chunks(block * row).zip(self.energies.chunks_mut(block * lanes::<T>()));
+        for (points, energies) in blocks {
+            let together = self.function.together().unwrap_or(block);
+            for (points, energies) in points.chunks(together * row).zip(energies.chunks_mut(together * lanes::<T>())) {
+                self.function.energies(points, energies);
+            }
+        }
+    }
+
+    /// The consensus points of all lanes, and what was seen of their energies.
+    fn weigh(&mut self) -> [Seen; MOST_LANES] {
+        let (count, dim, particles) = (lanes::<T>(), self.dim, self.energies.len() / lanes::<T>());
+        let (block, mut all_seen) = (block_rows(dim), [Seen::NOTHING; MOST_LANES]);
+        let only = particles <= block;
+        let mut minus_alpha = [0.0; MOST_LANES];
+        for (minus_alpha, lane) in minus_alpha.iter_mut().zip(&self.lanes) {
+            *minus_alpha = lane.as_ref().map_or(0.0, |(run, _)| -run.alpha);
+        }
+        for (number, first) in (0..particles).step_by(block).enumerate() {
+            let rows = first..particles.min(first + block);
+            let (energies, positions) = (
+                &self.energies[rows.start * count..rows.end * count],
+                &self.positions[rows.start * dim * count..rows.end * dim * count],
+            );
+            for (half, lane) in (0..count).step_by(DOUBLES).enumerate() {
+                let place = half * particles * DOUBLES;
+                let doubles = &mut self.doubles[place + rows.start * DOUBLES..place + rows.end * DOUBLES];
+                let mut least = [f64::INFINITY; DOUBLES];
+                let finite = run(Least { energies, lanes: count, first: lane, doubles, least: &mut least });
+                for (at, least) in least.iter_mut().enumerate() {
+                    let seen = match finite {
+                        true => Seen { least: *least, ..Seen::NOTHING },
+                        false => Seen::of(Lane { numbers: doubles, lanes: DOUBLES, lane: at, dim: 1 }),
+                    };
+                    *least = seen.least;
+                    all_seen[lane + at].add(&seen);
+                }
+                let consensus = &mut self.consensus[half * dim * DOUBLES..][..dim * DOUBLES];
+                let moment = if only { consensus } else { &mut self.moment[..] };
+                run(Sums {
+                    only,
+                    energies: doubles,
+                    least: &least,
+                    minus_alpha: &minus_alpha[lane..],
+                    positions,
+                    lanes: count,
+                    first: lane,
+                    weights: &mut self.weights[..rows.len() * DOUBLES],
+                    mass: &mut self.masses[lane..],
+                    moment,
+                });
+                for (at, sums) in self.sums.iter_mut().skip(lane).take(DOUBLES).enumerate() {
+                    let sum = &mut sums[number];
+                    (sum.least, sum.shift, sum.mass) = (least[at], least[at], self.masses[lane + at]);
+                    let column = self.moment.iter().skip(at).step_by(DOUBLES);
+                    sum.moment.iter_mut().zip(column).for_each(|(to, x)| *to = *x);
+                }
+            }
+        }
+        for (lane, sums) in self.sums.iter_mut().enumerate() {
+            merge_range(-minus_alpha[lane], 0..sums.len(), sums.len(), sums);
+            let half = &mut self.consensus[lane / DOUBLES * dim * DOUBLES..][..dim * DOUBLES];
+            let column = half.iter_mut().skip(lane % DOUBLES).step_by(DOUBLES);
+            column.zip(&sums[0].moment).for_each(|(to, moment)| *to = moment / sums[0].mass);
+        }
+        all_seen
+    }
+
     /// A lane of numbers in double precision, so many of each particle.
     fn doubles<'n>(numbers: &'n [f64], lane: usize, dim: usize) -> Lane<'n, f64> {
         let half = numbers.len() / (lanes::<T>() / DOUBLES);
         Lane { numbers: &numbers[lane / DOUBLES * half..][..half], lanes: DOUBLES, lane: lane % DOUBLES, dim }
-    }
-
-    fn energies_of(&self, lane: usize) -> Lane<'_, f64> {
-        Self::doubles(&self.doubles, lane, 1)
     }
 
     /// Decides the move of a lane, or ends its run and begins another.

@@ -119,8 +119,32 @@ impl<T: Scalar> Kernel<f64> for Least<'_, T> {
     }
 }
 
-/// The consensus points of eight lanes, from energies and their least ones.
-pub(super) struct Consensus<'a, T> {
+/// Points as their function wants them: less one row for each coordinate, and another one added.
+pub(super) struct Move<'a, T> {
+    pub from: &'a [T],
+    pub less: &'a [T],
+    pub plus: &'a [T],
+    pub to: &'a mut [T],
+}
+
+impl<T: Scalar> Kernel<T> for Move<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let size = self.less.len();
+        for (from, to) in self.from.chunks_exact(size).zip(self.to.chunks_exact_mut(size)) {
+            for at in (0..size).step_by(V::LANES) {
+                ((V::load(&from[at..]) - V::load(&self.less[at..])) + V::load(&self.plus[at..])).store(&mut to[at..]);
+            }
+        }
+    }
+}
+
+/// The sums of a block of particles in eight lanes, from energies and their least ones: the mass, and the moment or, of an `only` block, the
+/// consensus point.
+pub(super) struct Sums<'a, T> {
+    pub only: bool,
     /// A row for each particle, of the eight.
     pub energies: &'a [f64],
     pub least: &'a [f64],
@@ -131,11 +155,12 @@ pub(super) struct Consensus<'a, T> {
     pub first: usize,
     /// Room for the weights: a row for each particle.
     pub weights: &'a mut [f64],
+    pub mass: &'a mut [f64],
     /// A row for each coordinate.
-    pub consensus: &'a mut [f64],
+    pub moment: &'a mut [f64],
 }
 
-impl<T: Scalar> Kernel<f64> for Consensus<'_, T> {
+impl<T: Scalar> Kernel<f64> for Sums<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -159,24 +184,26 @@ impl<T: Scalar> Kernel<f64> for Consensus<'_, T> {
                 masses[i] = masses[i] + masses[i + half];
             }
         }
-        let (mut from, dim) = (0, self.consensus.len() / DOUBLES);
+        masses[0].store(self.mass);
+        let divisor = if self.only { masses[0] } else { V::splat(1.0) };
+        let (mut from, dim) = (0, self.moment.len() / DOUBLES);
         while from < dim {
             from += match dim - from {
-                4.. => self.columns::<V, 4>(from, masses[0]),
-                2.. => self.columns::<V, 2>(from, masses[0]),
-                _ => self.columns::<V, 1>(from, masses[0]),
+                4.. => self.columns::<V, 4>(from, divisor),
+                2.. => self.columns::<V, 2>(from, divisor),
+                _ => self.columns::<V, 1>(from, divisor),
             };
         }
     }
 }
 
-impl<T: Scalar> Consensus<'_, T> {
+impl<T: Scalar> Sums<'_, T> {
     /// Some neighbouring coordinates, whose sums stay in registers. Their number.
     #[inline(always)]
-    fn columns<V: Vector<Scalar = f64>, const COLUMNS: usize>(&mut self, from: usize, mass: V) -> usize {
+    fn columns<V: Vector<Scalar = f64>, const COLUMNS: usize>(&mut self, from: usize, divisor: V) -> usize {
         let (lanes, zero) = (self.lanes, V::splat(0.0));
         let mut sums = [zero; COLUMNS];
-        let particles = self.positions.chunks_exact(self.consensus.len() / DOUBLES * lanes);
+        let particles = self.positions.chunks_exact(self.moment.len() / DOUBLES * lanes);
         for (particle, w) in particles.zip(self.weights.chunks_exact(DOUBLES)) {
             let (rows, w) = (&particle[from * lanes..], V::load(w));
             for k in 0..COLUMNS {
@@ -185,8 +212,8 @@ impl<T: Scalar> Consensus<'_, T> {
                 sums[k] = zero.select_less(w, x.mul_add(w, sums[k]), sums[k]);
             }
         }
-        for (k, consensus) in self.consensus[from * DOUBLES..].chunks_exact_mut(DOUBLES).enumerate().take(COLUMNS) {
-            (sums[k] / mass).store(consensus);
+        for (k, moment) in self.moment[from * DOUBLES..].chunks_exact_mut(DOUBLES).enumerate().take(COLUMNS) {
+            (sums[k] / divisor).store(moment);
         }
         COLUMNS
     }

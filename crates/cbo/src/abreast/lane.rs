@@ -43,6 +43,7 @@ impl<T: Scalar> Lane<'_, T> {
 }
 
 /// What is known of the energies of a step.
+#[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub least: f64,
     pub failed: u64,
@@ -51,6 +52,12 @@ pub(super) struct Seen {
 
 impl Seen {
     pub const NOTHING: Self = Self { least: f64::INFINITY, failed: 0, infeasible: 0 };
+
+    /// Of one block more.
+    pub fn add(&mut self, block: &Self) {
+        self.least = self.least.min(block.least);
+        (self.failed, self.infeasible) = (self.failed + block.failed, self.infeasible + block.infeasible);
+    }
 
     /// Of energies of which some are not finite.
     pub fn of(energies: Lane<'_, f64>) -> Self {

@@ -7,7 +7,6 @@ mod group;
 mod kernels;
 mod lane;
 
-use crate::backend::block_rows;
 use crate::config::{ConfigError, Plan};
 use crate::device::{Errand, Fleet, Made};
 use crate::method::{Diffusion, Method};
@@ -22,6 +21,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// A function of the points of several runs at once: number k of point p of the run in lane l is at `(p * dim + k) * lanes + l`, where there
 /// are as many lanes as vectors have.
 pub trait Abreast<T>: Sync {
+    /// What it is called. Functions of the same name are the same, but for [`moved`](Self::moved).
+    fn name(&self) -> &str;
+
+    /// What is taken from the coordinates of a point, and what is then added to them, before it is evaluated: each run may have its own.
+    fn moved(&self) -> Option<[&[T]; 2]> {
+        None
+    }
+
+    /// How many points of a run are evaluated together, counted from the first of a block; all of a block if `None`.
+    fn together(&self) -> Option<usize> {
+        None
+    }
+
     /// Writes the energy of point p of lane l to `energies[p * lanes + l]`.
     fn energies(&self, points: &[T], energies: &mut [T]);
 }
@@ -42,11 +54,11 @@ impl Processor {
             && config.freeze.is_none();
         let weighs_all = config.batch.is_none()
             && config.reduction.is_none()
-            && !matches!(config.alpha, Alpha::EffectiveSampleSize(_))
-            // One block, so that there are no sums to merge.
-            && config.particles <= block_rows(plan.dim());
+            && !matches!(config.alpha, Alpha::EffectiveSampleSize(_));
+        // Those of all lanes stay in the second-level cache.
+        let is_small = config.particles * plan.dim() <= MOST_COORDINATES;
         let is_judged_by_steps = config.max_seconds.is_none() && !config.strict;
-        moves_plainly && weighs_all && is_judged_by_steps && objective.abreast().is_some()
+        moves_plainly && weighs_all && is_small && is_judged_by_steps && objective.abreast().is_some()
     }
 
     /// Whether so many runs that are alike fill the lanes of all threads of this pool well enough.
@@ -54,6 +66,9 @@ impl Processor {
         2 * runs >= lanes::<T>() * rayon::current_num_threads()
     }
 }
+
+/// The most coordinates of a swarm that is made abreast with others.
+const MOST_COORDINATES: usize = 1 << 13;
 
 /// Lanes of a vector, on every instruction set.
 const fn lanes<T>() -> usize {
@@ -131,7 +146,8 @@ impl Queue {
     }
 }
 
-/// The places of runs of the same function with as many particles in the same box; the last, which often take longest, first.
+/// The places of runs of the same function, wherever it was moved, with as many particles in the same box; the last, which often take longest,
+/// first.
 fn groups<T: Scalar>(runs: &[Errand<'_, T>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut order: Vec<usize> = (0..runs.len()).rev().collect();
@@ -141,8 +157,8 @@ fn groups<T: Scalar>(runs: &[Errand<'_, T>]) -> Vec<Vec<usize>> {
         let is_alike = |group: &Vec<usize>| {
             let other = &runs[group[0]];
             let others = other.plan.config();
-            std::ptr::addr_eq(run.objective, other.objective)
-                && config.particles == others.particles
+            is_one_function(run.objective, other.objective)
+                && (run.plan.dim(), config.particles) == (other.plan.dim(), others.particles)
                 && (&config.bounds, config.bound_handling) == (&others.bounds, others.bound_handling)
         };
         match groups.last_mut().filter(|group| is_alike(group)) {
@@ -151,4 +167,11 @@ fn groups<T: Scalar>(runs: &[Errand<'_, T>]) -> Vec<Vec<usize>> {
         }
     }
     groups
+}
+
+fn is_one_function<T: Scalar>(one: &dyn Objective<T>, other: &dyn Objective<T>) -> bool {
+    let same = |one: &dyn Abreast<T>, other: &dyn Abreast<T>| {
+        (one.name(), one.together(), one.moved().is_some()) == (other.name(), other.together(), other.moved().is_some())
+    };
+    std::ptr::addr_eq(one, other) || one.abreast().zip(other.abreast()).is_some_and(|(one, other)| same(one, other))
 }
