@@ -80,6 +80,14 @@ impl<T: Number, O: Objective<T>> Objective<T> for Braked<'_, O> {
         self.problem.energies_and_constraints(at, rows, energies, constraints)
     }
 
+    fn has_gradients(&self) -> bool {
+        self.problem.has_gradients()
+    }
+
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        self.problem.gradients(at, rows, out)
+    }
+
     fn grouping(&self) -> Grouping {
         self.problem.grouping()
     }

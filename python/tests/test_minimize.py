@@ -29,6 +29,13 @@ def same(a, b):
     )
 
 
+def test_gradients_of_built_in_problems_take_no_evaluations():
+    found = cbo.minimize(cbo.problems.rastrigin(3), BOX, method="memory:gradient=0.01", particles=10, steps=3)
+    assert found.nfev == 10 * 4 + 1
+    with pytest.raises(ValueError, match="ask and tell is told no gradients"):
+        cbo.minimize(rastrigin, BOX, method="memory:gradient=0.01", particles=10, steps=3)
+
+
 @pytest.mark.parametrize(("method", "batch"), [("cbo", None), ("auto", 1), ("auto", 9)])
 def test_three_kinds_of_objective_find_the_same(method, batch):
     problem = cbo.problems.rastrigin(3)

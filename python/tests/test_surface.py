@@ -107,7 +107,7 @@ def test_no_surface(surface, error, message):
 def test_other_methods_have_none():
     with pytest.raises(ValueError, match="surface = a function: is for method hypersurface:surface=level, not cbo"):
         cbo.minimize(distance, surface=ellipse, method="cbo", **START)
-    with pytest.raises(ValueError, match="surface = level: the function is missing; it is the setting surface"):
+    with pytest.raises(ValueError, match="surface = level: the function is missing; give it as the setting surface, in Rust or Python"):
         cbo.minimize(distance, method="hypersurface:surface=level", **START)
 
 

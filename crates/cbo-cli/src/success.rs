@@ -242,7 +242,8 @@ where
     let watch = |part: f64| {
         if let Some(bar) = bar {
             bar.set_position((part * runs as f64) as u64);
-            bar.set_message(format!("{} of {runs} runs", bar.position()));
+            let left = progress::duration(bar.eta().as_secs_f64());
+            bar.set_message(format!("{} of {runs} runs, {left} left", bar.position()));
         }
         !interrupt::requested()
     };

@@ -22,6 +22,16 @@ fn the_json_object_has_every_key() {
     assert_eq!(value["evaluations"], evaluations);
 }
 
+/// 10 particles at 4 times and the consensus point; with central differences two evaluations for each coordinate more.
+#[test]
+fn gradients_of_built_in_functions_take_no_evaluations() {
+    let settings = "--method memory:gradient=0.1 --steps 3 --particles 10 --json";
+    let spent = |what: &str, key: &str| object(&words(&format!("{what} --dim 3 {settings}")))[key].as_f64();
+    assert_eq!(spent("minimize rastrigin", "evaluations"), Some(41.0));
+    assert_eq!(spent("success rastrigin --runs 3", "median_evaluations"), Some(41.0));
+    assert_eq!(spent("minimize --formula sum(x^2) --bounds -2,2", "evaluations"), Some(281.0));
+}
+
 #[test]
 fn lines_for_people_say_the_same() {
     let output = words("minimize sphere --dim 2 --method cbo --steps 300 --target 1e-3");

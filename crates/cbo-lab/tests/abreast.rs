@@ -10,7 +10,9 @@ use cbo_lab::experiments::{Grid, Range, Session, phase};
 use cbo_lab::fleet;
 use cbo_lab::success::Judge;
 use cbo_problems::{Problem, Shift, functions};
+use std::any::TypeId;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn abreast<T: Scalar>(runs: &[(CboConfig, &dyn Objective<T>)]) -> Vec<Made<T>> {
     let errand =
@@ -183,6 +185,24 @@ fn numbers_near_zero() {
     }
 }
 
+/// Far from its minimum this function is zero, of either sign: the best value is the first of the least ones.
+#[test]
+fn signs_of_zero() {
+    let problem = Problem::named("easom", 2).expect("a problem");
+    let init = InitialLaw::Normal { mean: Coordinates::Each(vec![21.0, 24.0]), variance: Coordinates::All(20.0) };
+    let of = |seed| CboConfig {
+        init: init.clone(),
+        alpha: Alpha::Constant(10.0),
+        particles: 16,
+        steps: Some(1),
+        bounds: Some(problem.domain().to_vec()),
+        seed,
+        ..CboConfig::default()
+    };
+    let configs: Vec<CboConfig> = [881, 1540, 4322, 12409].into_iter().chain(0..2000).map(of).collect();
+    both("signs of zero", &configs, &problem);
+}
+
 /// The sphere, but points on one side have no value, and those on another are not feasible.
 struct Holes;
 
@@ -214,8 +234,8 @@ impl Objective<f64> for Holes {
 }
 
 impl Abreast<f64> for Holes {
-    fn name(&self) -> &str {
-        "holes"
+    fn identity(&self) -> (TypeId, &str) {
+        (TypeId::of::<Self>(), "holes")
     }
 
     fn energies(&self, points: &[f64], energies: &mut [f64]) {
@@ -318,7 +338,25 @@ fn what_does_not_suit_is_refused_and_somebody_may_end_it() {
     let errands: Vec<Errand<'_, f64>> =
         (0..50).map(|seed| Errand { plan: plan(&CboConfig { seed, ..base.clone() }), objective: &problem }).collect();
     assert!(Processor.solve_many(&errands, false, &|part| part < 0.4).expect("no error").is_none());
+    assert!(
+        Fleet::<f64>::solve_many(&Processor, &[], false, &|_| true)
+            .expect("no error")
+            .is_some_and(|made| made.is_empty())
+    );
+    // What was made by then is there, and nothing else: of runs of very different lengths the short ones.
+    let long = |seed: u64| CboConfig { seed, steps: Some(if seed % 5 == 0 { 1_000_000 } else { 20 }), ..base.clone() };
+    let runs: Vec<Errand<'_, f64>> =
+        (0..40).map(|seed| Errand { plan: plan(&long(seed)), objective: &problem }).collect();
+    let looks = AtomicUsize::new(0);
+    let made = Processor.solve_some(&runs, false, &|_| looks.fetch_add(1, Ordering::Relaxed) < 40).expect("no error");
+    for (run, made) in runs.iter().zip(&made) {
+        let config = run.plan.config();
+        assert_eq!(made.is_some(), config.steps == Some(20), "seed {}", config.seed);
+        if let Some(made) = made {
+            assert_eq!(shown(&alone::<f64>(config, &problem)), shown(&made.end));
+        }
+    }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
     let pays = |runs| pool.install(|| (Processor::pays::<f64>(runs), Processor::pays::<f32>(runs)));
-    assert_eq!([pays(11), pays(12), pays(23), pays(24)], [(false, false), (true, false), (true, false), (true, true)]);
+    assert_eq!([pays(23), pays(24), pays(47), pays(48)], [(false, false), (true, false), (true, false), (true, true)]);
 }

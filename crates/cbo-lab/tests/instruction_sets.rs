@@ -5,8 +5,8 @@
 use cbo::device::{Errand, Fleet, Processor};
 use cbo::simd::{self, InstructionSet};
 use cbo::{
-    Adam, Alpha, BoundHandling, CboConfig, Diffusion, Factor, Hypersurface, InitialLaw, Jumps, Memory, Method, Mirror,
-    Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
+    Adam, Alpha, BoundHandling, CboConfig, Diffusion, FrameFactor, Hypersurface, InitialLaw, Jumps, Memory, Method,
+    Mirror, Objective, Polarised, Reduction, Sampling, Scalar, Scheme, Sigma, Sphere, Update, solve,
 };
 use cbo_lab::baselines;
 use cbo_lab::training::{Settings, train};
@@ -165,7 +165,7 @@ fn others(print: impl Fn(&dyn Debug, Fingerprint)) {
             (
                 Method::Hypersurface(Hypersurface::Stiefel {
                     columns: if dim % 2 == 0 && dim > 3 { 2 } else { 1 },
-                    factor: if dim % 4 == 0 { Factor::Qr } else { Factor::Polar },
+                    factor: if dim % 4 == 0 { FrameFactor::Qr } else { FrameFactor::Polar },
                 }),
                 None,
             ),

@@ -5,6 +5,7 @@ use crate::gradient::gradient;
 use crate::transform::{Tables, Transform};
 use cbo::simd::{self, InstructionSet, Kernel, Real, Traced, Vector};
 use cbo::{Rows, Scalar};
+use std::any::TypeId;
 
 /// Up to this many coordinates are held on the stack.
 pub(crate) const STACK_DIM: usize = 32;
@@ -37,6 +38,8 @@ pub struct Batch<'a, T> {
 
 /// A [`Function`] behind a pointer.
 pub trait Evaluate: Send + Sync {
+    /// The type of the function.
+    fn kind(&self) -> TypeId;
     fn minimum(&self, dim: usize) -> f64;
     fn minimisers(&self, dim: usize) -> Vec<Vec<f64>>;
     fn nearest_minimiser(&self, x: &[f64]) -> Vec<f64>;
@@ -50,6 +53,9 @@ pub trait Evaluate: Send + Sync {
 }
 
 impl<F: Function> Evaluate for F {
+    fn kind(&self) -> TypeId {
+        TypeId::of::<F>()
+    }
     fn minimum(&self, dim: usize) -> f64 {
         Function::minimum(self, dim)
     }

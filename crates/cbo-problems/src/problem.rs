@@ -10,6 +10,7 @@ use crate::transform::{Tables, Transform};
 use cbo::device::Abreast;
 use cbo::simd::{InstructionSet, Real, Trace, Traced};
 use cbo::{EnergyTrace, EvalError, Objective, Rows, StepContext, Vanishing};
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
@@ -335,15 +336,15 @@ impl fmt::Debug for Problem {
 }
 
 impl<T: Precision> Abreast<T> for Problem {
-    fn name(&self) -> &str {
-        &self.original
+    fn identity(&self) -> (TypeId, &str) {
+        (self.function.kind(), &self.original)
     }
 
     fn moved(&self) -> Option<[&[T]; 2]> {
         self.transform.as_ref().map(|transform| T::tables(transform).shift())
     }
 
-    fn together(&self) -> Option<usize> {
+    fn points_per_call(&self) -> Option<usize> {
         self.transform.as_ref().map(|_| Tables::<T>::block_rows(self.dim))
     }
 

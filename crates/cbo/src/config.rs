@@ -205,8 +205,8 @@ impl CboConfig {
         // Before the initial law, which often follows from the bounds.
         self.check_bounds(dim)?;
         self.check_init(dim)?;
-        self.check_batch()?;
         self.check_method()?;
+        self.check_batch()?;
         self.method.check(self, dim)?;
         self.check_consensus(dim)?;
         let last_step = self.check_stops()?;

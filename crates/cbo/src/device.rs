@@ -162,7 +162,7 @@ impl Weigher {
 
 /// Who makes many small runs at once, each with the bits that it has alone.
 pub trait Fleet<T>: Sync {
-    /// Runs that are worth preparing together. If somebody ends them, those among which they are ended are lost.
+    /// Runs that are worth preparing together.
     fn together(&self) -> usize {
         1 << 15
     }
@@ -176,6 +176,19 @@ pub trait Fleet<T>: Sync {
         logged: bool,
         watch: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<Option<Vec<Made<T>>>, SolveError>;
+
+    /// The same, but if enough is done, with the runs that were made by then.
+    fn solve_some(
+        &self,
+        runs: &[Errand<'_, T>],
+        logged: bool,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<Vec<Option<Made<T>>>, SolveError> {
+        Ok(match self.solve_many(runs, logged, watch)? {
+            Some(made) => made.into_iter().map(Some).collect(),
+            None => runs.iter().map(|_| None).collect(),
+        })
+    }
 }
 
 /// One of many runs.

@@ -70,8 +70,8 @@ pub use constraint::Constrained;
 pub use ensemble::Ensemble;
 pub use initial::{Coordinates, InitialLaw};
 pub use method::{
-    Adam, Diffusion, Factor, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method, Mirror,
-    Polarised, Sampling, Scheme, Sphere, Surface,
+    Adam, Diffusion, FrameFactor, Hopping, HoppingStart, HoppingWeights, Hypersurface, Jumps, Level, Memory, Method,
+    Mirror, Polarised, Sampling, Scheme, Sphere, Surface,
 };
 pub use minimisers::Minimiser;
 pub use objective::{EnergyTrace, EvalError, FromFn, Grouping, Objective, Rows, StepContext, Vanishing, from_fn};

@@ -18,7 +18,7 @@ use crate::constraint::{self, Constraints, violation};
 use crate::device::Place;
 use crate::ensemble::Ensemble;
 use crate::ledger::{Ledger, best_of};
-use crate::method::{Decision, Method, Move};
+use crate::method::{Decision, Method, Move, Sampling};
 use crate::minimisers;
 use crate::objective::{EvalError, Grouping, Objective, Rows, StepContext};
 use crate::ranks::{Answering, merge_range};
@@ -142,6 +142,9 @@ impl<T: Scalar> Run<T> {
         }
         if config.method.has_gradient() && nature.gradients == Gradients::Nowhere {
             return refuse("ask and tell is told no gradients; leave gradient and gradient-noise out");
+        }
+        if constrained && config.method == Method::Sampling(Sampling { law: true }) {
+            return refuse("a law is not under constraints; let the function be infinite where they are violated");
         }
         if config.method.has_gradient() && constrained {
             return refuse("the gradient knows nothing of the constraints; leave gradient and gradient-noise out");

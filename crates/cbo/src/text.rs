@@ -314,7 +314,7 @@ impl FromStr for Method {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
         let (name, settings) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        match name {
+        let known = match name {
             "cbo" if settings.is_empty() => Ok(Self::Cbo),
             "cbo" => {
                 refuse("the method cbo has no settings of its own; lambda, sigma, alpha and dt are those of the run")
@@ -330,8 +330,41 @@ impl FromStr for Method {
             "sampling" => settings.parse().map(Self::Sampling),
             "auto" => settings.parse().map(Self::Auto),
             _ => refuse(format!("it is one of {}", Self::NAMES.join(", "))),
-        }
+        };
+        known.map_err(|error| TextError(error.0 + &elsewhere(name, settings)))
     }
+}
+
+/// The settings that a method has of its own.
+fn own_settings(method: &str) -> &'static [&'static str] {
+    match method {
+        "auto" => &["local"],
+        "memory" => &["drift", "noise", "beta", "kappa", "theta", "gradient", "gradient-noise"],
+        "hopping" => &["momentum", "rate", "cosine", "antithetic", "weights", "start"],
+        "polarised" => &["kappa", "kernel"],
+        "sampling" => &["law"],
+        "jumps" => &["rate", "size"],
+        "adam" => &["beta1", "beta2", "epsilon"],
+        "mirror" => &["map", "temperature", "radius", "centre", "threshold"],
+        "sphere" => &["radius"],
+        "hypersurface" => &["surface", "radius", "major", "minor", "columns", "factor"],
+        _ => &[],
+    }
+}
+
+/// Of settings that a method does not have, the first that others have, and which: the end of a sentence, or nothing.
+fn elsewhere(method: &str, settings: &str) -> String {
+    let names = settings.split(',').map(|setting| setting.split('=').next().unwrap_or_default().trim());
+    let having = |name: &str| -> Vec<&str> {
+        Method::NAMES.iter().copied().filter(|other| own_settings(other).contains(&name)).collect()
+    };
+    let unknown = |name: &&str| Method::NAMES.contains(&method) && !own_settings(method).contains(name);
+    let Some((name, others)) = names.filter(unknown).map(|name| (name, having(name))).find(|(_, h)| !h.is_empty())
+    else {
+        return String::new();
+    };
+    let have = if others.len() == 1 { "has" } else { "have" };
+    format!("; {} {have} `{name}`", others.join(", "))
 }
 
 impl Display for Method {
@@ -573,12 +606,33 @@ mod tests {
             message("mirror:map=cube"),
             "`cube` is not a map of mirror; it is one of box, simplex, ball, sparse"
         );
-        assert_eq!(message("mirror:map=ball,threshold=1"), "`threshold` is not a setting of the map ball");
+        assert_eq!(
+            message("mirror:map=ball,threshold=1"),
+            "`threshold` is not a setting of the map ball; it has radius, centre"
+        );
+        assert_eq!(message("mirror:radius=1"), "`radius` is not a setting of the map box; it has none");
         assert_eq!(
             message("hypersurface:surface=plane"),
             "`plane` is not a surface; it is one of sphere, torus, stiefel"
         );
-        assert_eq!(message("hypersurface:minor=1"), "`minor` is not a setting of the surface sphere");
+        assert_eq!(message("hypersurface:minor=1"), "`minor` is not a setting of the surface sphere; it has radius");
+        assert_eq!(
+            message("hypersurface:surface=stiefel,radius=1"),
+            "`radius` is not a setting of the surface stiefel; it has columns, factor"
+        );
+        // Who else has it.
+        assert_eq!(
+            message("jumps:momentum=0.5"),
+            "`momentum` is not a setting of jumps; it has rate, size; hopping has `momentum`"
+        );
+        assert!(message("adam:kappa=1").ends_with("; memory, polarised have `kappa`"));
+        assert!(message("cbo:drift=1").ends_with("; memory has `drift`"));
+        for method in Method::NAMES {
+            for setting in own_settings(method) {
+                let said = format!("{method}:{setting}=?").parse::<Method>().map_err(|error| error.to_string());
+                assert!(said.err().is_none_or(|said| !said.contains(&format!("of {method};"))), "{method} {setting}");
+            }
+        }
         assert!(message("hypersurface:surface=stiefel,factor=lu").contains("`lu` is not one of polar, qr"));
         assert!(message("hypersurface:surface=torus,factor=qr").contains("not a setting of the surface torus"));
         assert!(message("hypersurface:surface=stiefel,columns=1.5").contains("columns: `1.5` is not a whole number"));

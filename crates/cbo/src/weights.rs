@@ -28,10 +28,11 @@ impl Kernel<f64> for Least<'_> {
         let all = V::splat(least);
         for (c, chunk) in self.0.chunks_exact(V::LANES).enumerate() {
             if !all.all_less(V::load(chunk)) {
-                return chunk.iter().position(|&e| e == least).map(|i| (least, c * V::LANES + i));
+                // Of two zeros of different signs the first one.
+                return chunk.iter().position(|&e| e == least).map(|i| (chunk[i], c * V::LANES + i));
             }
         }
-        rest.iter().position(|&e| e == least).map(|i| (least, self.0.len() - rest.len() + i))
+        rest.iter().position(|&e| e == least).map(|i| (rest[i], self.0.len() - rest.len() + i))
     }
 }
 

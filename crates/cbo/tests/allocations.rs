@@ -1,7 +1,7 @@
 //! No allocation in the loop, once the first steps have made room.
 
 use cbo::{
-    Adam, Alpha, CboConfig, Constrained, Diffusion, Factor, Grouping, Hypersurface, Jumps, Memory, Method, Mirror,
+    Adam, Alpha, CboConfig, Constrained, Diffusion, FrameFactor, Grouping, Hypersurface, Jumps, Memory, Method, Mirror,
     Polarised, Sampling, Sphere, StepReport, Surface, Update, from_fn, solve,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -81,7 +81,7 @@ fn steps_allocate_nothing() {
         CboConfig { batch: Some(50), ..of(Method::Adam(Adam::default())) },
         of(Method::Mirror(Mirror::Simplex { temperature: 0.5 })),
         of(Method::Sphere(Sphere::default())),
-        of(Method::Hypersurface(Hypersurface::Stiefel { columns: 1, factor: Factor::Qr })),
+        of(Method::Hypersurface(Hypersurface::Stiefel { columns: 1, factor: FrameFactor::Qr })),
         CboConfig { surface: Some(Surface::new(level)), ..of(Method::Hypersurface(Hypersurface::Level)) },
     ];
     for config in variants {

@@ -1,7 +1,7 @@
 //! Bit-identity at any number of threads, independence of N, and what objectives may do.
 
 use cbo::{
-    Adam, Alpha, BoundHandling, CboConfig, EvalError, Factor, Grouping, Hypersurface, InitialLaw, Jumps, Memory,
+    Adam, Alpha, BoundHandling, CboConfig, EvalError, FrameFactor, Grouping, Hypersurface, InitialLaw, Jumps, Memory,
     Method, Mirror, Objective, Polarised, Rows, Sampling, Scalar, Sigma, SolveError, Sphere, StepContext, StopReason,
     Update, from_fn, solve,
 };
@@ -110,7 +110,7 @@ fn others(base: &CboConfig, dim: usize) -> Vec<CboConfig> {
     let with = |method| CboConfig { method, ..base.clone() };
     let bounds = Some(vec![(-3.0, 3.0); dim]);
     let (adam, sphere) = (Method::Adam(Adam::default()), Method::Sphere(Sphere::default()));
-    let stiefel = Method::Hypersurface(Hypersurface::Stiefel { columns: 1, factor: Factor::Qr });
+    let stiefel = Method::Hypersurface(Hypersurface::Stiefel { columns: 1, factor: FrameFactor::Qr });
     vec![
         with(Method::Jumps(Jumps::default())),
         CboConfig {

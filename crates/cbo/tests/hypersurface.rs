@@ -2,8 +2,8 @@
 
 use cbo::noise::{Noise, Stream, scratch_len};
 use cbo::{
-    Alpha, CboConfig, Diffusion, Factor, Hypersurface, InitialLaw, Level, Method, Scalar, Sigma, SolveError, Sphere,
-    StepReport, Surface, from_fn, solve,
+    Alpha, CboConfig, Diffusion, FrameFactor, Hypersurface, InitialLaw, Level, Method, Scalar, Sigma, SolveError,
+    Sphere, StepReport, Surface, from_fn, solve,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -71,11 +71,11 @@ fn config_of(surface: Hypersurface) -> CboConfig {
 }
 
 const fn stiefel(columns: usize) -> Hypersurface {
-    Hypersurface::Stiefel { columns, factor: Factor::Polar }
+    Hypersurface::Stiefel { columns, factor: FrameFactor::Polar }
 }
 
 const fn by_qr(columns: usize) -> Hypersurface {
-    Hypersurface::Stiefel { columns, factor: Factor::Qr }
+    Hypersurface::Stiefel { columns, factor: FrameFactor::Qr }
 }
 
 fn surfaces() -> [(Hypersurface, usize); 8] {
@@ -144,7 +144,7 @@ fn normal(surface: Hypersurface, x: &[f64]) -> Vec<f64> {
 
 /// Where a step from `v` ends.
 fn landed(surface: Hypersurface, v: &[f64], step: &[f64]) -> Vec<f64> {
-    if let Hypersurface::Stiefel { columns: 2, factor: Factor::Qr } = surface {
+    if let Hypersurface::Stiefel { columns: 2, factor: FrameFactor::Qr } = surface {
         return landed_by_qr(v, step);
     }
     let n = normal(surface, v);
@@ -318,7 +318,7 @@ fn wrong_settings_are_refused_by_name() {
         (of(stiefel(2)), 7, "columns = 2: 7 coordinates must be a matrix"),
         (of(stiefel(3)), 6, "columns = 3: 6 coordinates"),
         (of(stiefel(0)), 6, "columns = 0"),
-        (of(Hypersurface::Level), 3, "the function is missing; it is the setting surface"),
+        (of(Hypersurface::Level), 3, "the function is missing; give it as the setting surface, in Rust or Python"),
         (
             CboConfig { surface: Some(Surface::new(ellipsoid)), ..CboConfig::default() },
             3,

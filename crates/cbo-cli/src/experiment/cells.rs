@@ -8,6 +8,9 @@ use clap::Args;
 /// Values along a side of a map: more than a picture can show.
 const MOST: usize = 1000;
 
+/// Runs in a cell: nobody waits for more.
+const MOST_RUNS: u64 = 1_000_000;
+
 /// Particles in a run of the experiment.
 const MOST_PARTICLES: f64 = 1e6;
 
@@ -47,8 +50,8 @@ impl CellArgs {
         if let Some(range) = self.particles.filter(|range| !sensible(range)) {
             return Err(CliError::setting("particles", text(range), "must lie between 1 and 1 000 000"));
         }
-        if self.runs == Some(0) {
-            return Err(CliError::setting("runs", 0, "must be at least 1"));
+        if let Some(runs) = self.runs.filter(|runs| !(1..=MOST_RUNS).contains(runs)) {
+            return Err(CliError::setting("runs", runs, "must lie between 1 and 1 000 000"));
         }
         Ok(())
     }

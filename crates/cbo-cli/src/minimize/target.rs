@@ -145,6 +145,17 @@ where
         }
     }
 
+    fn has_gradients(&self) -> bool {
+        self.function().is_some_and(|problem| Objective::<T>::has_gradients(problem))
+    }
+
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        match self.function() {
+            Some(problem) => problem.gradients(at, rows, out),
+            None => Err(EvalError::new("neither formulas nor programs have gradients")),
+        }
+    }
+
     fn trace(&self) -> Option<EnergyTrace> {
         match &self.kind {
             Kind::Function(problem) => Objective::<T>::trace(&**problem),

@@ -59,6 +59,14 @@ impl<T: Scalar, O: Objective<T>> Objective<T> for Recorder<'_, O> {
         }
         Ok(())
     }
+
+    fn has_gradients(&self) -> bool {
+        self.inner.has_gradients()
+    }
+
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        self.inner.gradients(at, rows, out)
+    }
 }
 
 /// A problem in the precision `T` for those who compute in double precision.

@@ -111,7 +111,7 @@ impl Grid {
         Ok(Self { x, y, runs, successes: successes.into_iter().map(AtomicU64::into_inner).collect() })
     }
 
-    /// The same where `fleet` makes the runs, thousands at once: `config` gives the settings for two values and a seed, and a run is a
+    /// The same where `fleet` makes the runs, many at once: `config` gives the settings for two values and a seed, and a run is a
     /// success if its consensus point ends nearer than `tolerance` to a minimiser.
     fn measure_at_once<T: Scalar>(
         (x, y): (Axis, Axis),
@@ -125,19 +125,21 @@ impl Grid {
         Problem: Objective<T>,
     {
         let (columns, cells) = (x.values.len(), x.values.len() * y.values.len());
-        let (all, problem) = (cells * runs as usize, Arc::new(problem));
+        let (all, problem) = (cells.saturating_mul(runs as usize), Arc::new(problem));
         let run = |k: usize| {
             let (place, number) = (k / runs as usize, k as u64 % runs);
             let (x, y) = (x.values[place % columns], y.values[place / columns]);
             Ok::<_, FigureError>((config(x, y, session.seed.wrapping_add(number)), problem.clone()))
         };
-        let outcomes = fleet::outcomes(fleet, all, run, Judge::Consensus, session.watch)?;
-        if outcomes.len() < all {
+        let (mut made, mut successes) = (0, vec![0; cells]);
+        fleet::each_outcome(fleet, all, run, Judge::Consensus, session.watch, |number, outcome| {
+            made += 1;
+            successes[number / runs as usize] += u64::from(outcome.is_success(tolerance));
+        })?;
+        if made < all {
             return Err(FigureError::Interrupted);
         }
-        let successes =
-            |cell: &[crate::success::Outcome]| cell.iter().filter(|o| o.is_success(tolerance)).count() as u64;
-        Ok(Self { x, y, runs, successes: outcomes.chunks(runs as usize).map(successes).collect() })
+        Ok(Self { x, y, runs, successes })
     }
 
     /// The rate of a cell.

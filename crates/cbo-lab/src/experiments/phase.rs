@@ -102,7 +102,7 @@ where
     let largest = config(0.0, axes.1.values.iter().copied().fold(1.0, f64::max), 0)
         .check(parameters.dim)
         .map_err(SolveError::from)?;
-    let alike = axes.0.values.len() * runs as usize;
+    let alike = axes.0.values.len().saturating_mul(runs as usize);
     let abreast = Processor::suits::<T>(&largest, &problem) && Processor::pays::<T>(alike);
     if let Some(fleet) = fleet.or(abreast.then_some(&Processor)) {
         return Grid::measure_at_once(axes, runs, session, fleet, (problem, parameters.tolerance), config);

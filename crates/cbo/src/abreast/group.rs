@@ -1,8 +1,8 @@
 //! The runs that are in the lanes now, and their steps.
 
-use super::kernels::{DOUBLES, Least, Move, Step, Sums};
+use super::kernels::{DOUBLES, Least, Shift, Step, Sums};
 use super::lane::{Lane, Run, Seen};
-use super::{Abreast, lanes};
+use super::{Abreast, Queue, lanes};
 use crate::backend::block_rows;
 use crate::bounds::Walls;
 use crate::buffer::Buffer;
@@ -21,10 +21,10 @@ const MOST_LANES: usize = 16;
 const SOME_STEPS: usize = 100;
 
 /// Runs of one function with as many particles in the same box: a run in each lane until none is left.
-pub(super) struct Group<'a, T, Q> {
+pub(super) struct Group<'a, T> {
     runs: &'a [Errand<'a, T>],
     /// Where the next run comes from.
-    queue: Q,
+    queue: &'a Queue,
     logged: bool,
     function: &'a dyn Abreast<T>,
     walls: Option<Walls<T>>,
@@ -53,13 +53,13 @@ pub(super) struct Group<'a, T, Q> {
     noises: [Noise; MOST_LANES],
 }
 
-impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
+impl<'a, T: Scalar> Group<'a, T> {
     /// Takes a run for each lane from the queue; `None` if there is none left.
-    pub fn begin(runs: &'a [Errand<'a, T>], logged: bool, queue: Q) -> Option<Self> {
-        let first = queue()?;
-        let Errand { plan, objective } = &runs[first];
+    pub fn begin(runs: &'a [Errand<'a, T>], logged: bool, queue: &'a Queue) -> Option<Self> {
+        let Errand { plan, objective } = &runs[*queue.places.first()?];
         let (config, dim, lanes) = (plan.config(), plan.dim(), lanes::<T>());
         let (all, function) = (config.particles * lanes, objective.abreast()?);
+        let first = queue.take()?;
         let blocks = config.particles.div_ceil(block_rows(dim));
         let row = || Buffer::new(dim * lanes);
         let mut group = Self {
@@ -89,7 +89,7 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
         group.lanes.resize_with(lanes, || None);
         group.fill(0, Some(first));
         for lane in 1..lanes {
-            group.fill(lane, (group.queue)());
+            group.fill(lane, group.queue.take());
         }
         Some(group)
     }
@@ -127,9 +127,11 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
             (run, errand)
         });
         if place.is_none() {
-            // Everything there becomes zero and stays so.
+            // Everything there is zero and stays so.
             (self.keep[lane], self.noise[lane], self.tiny[lane]) = Default::default();
-            self.centres.iter_mut().skip(lane).step_by(lanes::<T>()).for_each(|x| *x = T::default());
+            for numbers in [&mut self.centres, &mut self.positions] {
+                numbers.iter_mut().skip(lane).step_by(lanes::<T>()).for_each(|x| *x = T::default());
+            }
         }
     }
 
@@ -161,7 +163,7 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
     fn evaluate(&mut self) {
         let points = match &mut self.moved {
             Some([less, plus, moved]) => {
-                run(Move { from: &self.positions, less, plus, to: moved });
+                run(Shift { from: &self.positions, less, plus, to: moved });
                 &moved[..]
             }
             None => &self.positions[..],
@@ -169,8 +171,8 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
         let (row, block) = (self.dim * lanes::<T>(), block_rows(self.dim));
         let blocks = points.chunks(block * row).zip(self.energies.chunks_mut(block * lanes::<T>()));
         for (points, energies) in blocks {
-            let together = self.function.together().unwrap_or(block);
-            for (points, energies) in points.chunks(together * row).zip(energies.chunks_mut(together * lanes::<T>())) {
+            let call = self.function.points_per_call().unwrap_or(block);
+            for (points, energies) in points.chunks(call * row).zip(energies.chunks_mut(call * lanes::<T>())) {
                 self.function.energies(points, energies);
             }
         }
@@ -251,7 +253,7 @@ impl<'a, T: Scalar, Q: Fn() -> Option<usize>> Group<'a, T, Q> {
             if let Some((run, errand)) = self.lanes[lane].take() {
                 made.push(run.made(errand, end, consensus)?);
             }
-            self.fill(lane, (self.queue)());
+            self.fill(lane, self.queue.take());
             return Ok(());
         }
         (self.keep[lane], self.noise[lane], self.tiny[lane]) = (run.keep, run.noise, T::default());

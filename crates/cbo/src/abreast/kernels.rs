@@ -120,14 +120,14 @@ impl<T: Scalar> Kernel<f64> for Least<'_, T> {
 }
 
 /// Points as their function wants them: less one row for each coordinate, and another one added.
-pub(super) struct Move<'a, T> {
+pub(super) struct Shift<'a, T> {
     pub from: &'a [T],
     pub less: &'a [T],
     pub plus: &'a [T],
     pub to: &'a mut [T],
 }
 
-impl<T: Scalar> Kernel<T> for Move<'_, T> {
+impl<T: Scalar> Kernel<T> for Shift<'_, T> {
     type Output = ();
 
     #[inline(always)]

@@ -157,19 +157,24 @@ impl<T: Scalar> Run<T> {
 
     /// Notes the first particle with the least energy, and who was better than all before it.
     fn improve(&mut self, energies: Lane<'_, f64>, positions: Lane<'_, T>, least: f64) {
+        if self.logged {
+            self.log(energies, positions);
+        }
+        let of_particles = energies.numbers.iter().skip(energies.lane).step_by(energies.lanes);
+        if let Some((best, value)) = of_particles.enumerate().find(|(_, energy)| **energy == least) {
+            let x: Vec<T> = positions.particle(best).collect();
+            self.ledger.improve(&x, *value, 0.0, self.ledger.step);
+        }
+    }
+
+    fn log(&mut self, energies: Lane<'_, f64>, positions: Lane<'_, T>) {
         let (before, mut reached) = (self.ledger.evaluations - energies.particles() as u64, self.ledger.best.value);
         for particle in 0..energies.particles() {
-            let Some(value) = energies.particle(particle).next().filter(|e| *e < reached && e.is_finite()) else {
-                continue;
-            };
-            reached = value;
-            if self.logged {
+            let better = energies.particle(particle).find(|value| *value < reached && value.is_finite());
+            if let Some(value) = better {
+                reached = value;
                 let x = positions.particle(particle).collect();
                 self.improvements.push((before + particle as u64 + 1, Evaluated { x, value, violation: 0.0 }));
-            }
-            if value == least {
-                let x: Vec<T> = positions.particle(particle).collect();
-                return self.ledger.improve(&x, value, 0.0, self.ledger.step);
             }
         }
     }

@@ -142,6 +142,15 @@ impl<T: Scalar, O: Objective<T>> Objective<T> for Constrained<'_, T, O> {
         self.objective.energies_one_by_one(at, rows, answers)
     }
 
+    /// Those of the energy: of its constraints nothing is known.
+    fn has_gradients(&self) -> bool {
+        self.objective.has_gradients()
+    }
+
+    fn gradients(&self, at: StepContext, rows: Rows<'_, T>, out: &mut [T]) -> Result<(), EvalError> {
+        self.objective.gradients(at, rows, out)
+    }
+
     fn trace(&self) -> Option<EnergyTrace> {
         self.objective.trace()
     }

@@ -49,17 +49,17 @@ pub enum Hypersurface {
     Stiefel {
         /// How many columns they have. The number of coordinates is a multiple of it, and at least its square.
         columns: usize,
-        /// Which of them takes the place of a matrix beside the surface.
-        factor: Factor,
+        /// How a matrix beside the surface is brought back.
+        factor: FrameFactor,
     },
     /// Where the function in [`CboConfig::surface`] is zero.
     Level,
 }
 
-/// An orthogonal factor of a matrix.
+/// An orthogonal factor of a matrix, which takes its place on the surface of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Factor {
+pub enum FrameFactor {
     /// That of the polar decomposition: the nearest matrix with orthonormal columns.
     #[default]
     Polar,
@@ -113,7 +113,10 @@ impl Hypersurface {
                 }
             }
             Self::Level if config.surface.is_none() => {
-                return refuse("surface = level".into(), "the function is missing; it is the setting surface");
+                return refuse(
+                    "surface = level".into(),
+                    "the function is missing; give it as the setting surface, in Rust or Python",
+                );
             }
             Self::Level => (),
         }

@@ -17,7 +17,7 @@ mod truncated;
 
 pub use adam::Adam;
 pub use hopping::{Hopping, HoppingStart, HoppingWeights};
-pub use hypersurface::{Factor, Hypersurface, Level, Surface};
+pub use hypersurface::{FrameFactor, Hypersurface, Level, Surface};
 pub use jumps::Jumps;
 pub use memory::{Memory, Remembers};
 pub use mirror::Mirror;

@@ -87,7 +87,7 @@ pub(super) fn check_bounds(config: &CboConfig) -> Result<(), ConfigError> {
             field: "bounds",
             value: format!("{} pairs", bounds.len()),
             remedy: format!(
-                "particles of method {} stay on their surface; give no bounds, or use them for the start alone",
+                "particles of method {} stay on their surface; give no bounds, or use them for the start alone (bound-handling none)",
                 config.method.name()
             ),
         }),

@@ -56,7 +56,7 @@ pub trait Runs: Sized {
         runs: &[Errand<'_, Self>],
         logged: bool,
         watch: &(dyn Fn(f64) -> bool + Sync),
-    ) -> Result<Option<Vec<Made<Self>>>, SolveError>;
+    ) -> Result<Vec<Option<Made<Self>>>, SolveError>;
     /// [`Proposal::sample`].
     fn sample(proposal: Proposal<Self>, objective: &dyn Objective<Self>) -> Result<Sample<Self>, SolveError>
     where
@@ -130,8 +130,8 @@ macro_rules! compiled {
                 runs: &[Errand<'_, $t>],
                 logged: bool,
                 watch: &(dyn Fn(f64) -> bool + Sync),
-            ) -> Result<Option<Vec<Made<$t>>>, SolveError> {
-                abreast::solve_many(runs, logged, watch)
+            ) -> Result<Vec<Option<Made<$t>>>, SolveError> {
+                abreast::solve_some(runs, logged, watch)
             }
             #[inline(never)]
             fn sample(proposal: Proposal<$t>, objective: &dyn Objective<$t>) -> Result<Sample<$t>, SolveError> {

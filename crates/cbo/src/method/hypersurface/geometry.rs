@@ -1,6 +1,6 @@
 //! The surfaces themselves: tangent spaces and nearest points, in plain double precision. `room` has twice the length of a point.
 
-use super::{Factor, Hypersurface, level};
+use super::{FrameFactor, Hypersurface, level};
 use crate::config::CboConfig;
 use crate::method::sphere::Sphere;
 
@@ -41,8 +41,8 @@ impl Hypersurface {
                 nearest_of_torus(major, minor, point);
                 true
             }
-            Self::Stiefel { columns, factor: Factor::Polar } => nearest_frame(columns, point, room),
-            Self::Stiefel { columns, factor: Factor::Qr } => triangular_frame(columns, point),
+            Self::Stiefel { columns, factor: FrameFactor::Polar } => nearest_frame(columns, point, room),
+            Self::Stiefel { columns, factor: FrameFactor::Qr } => triangular_frame(columns, point),
             Self::Level => level::nearest(config, point, room),
         }
     }

@@ -1,6 +1,6 @@
 //! The surfaces as text: `surface=torus,major=3`.
 
-use super::{Factor, Hypersurface};
+use super::{FrameFactor, Hypersurface};
 use crate::text::{TextError, named, number_of, refuse, unusual};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -10,12 +10,22 @@ impl Hypersurface {
     const SURFACES: [(&'static str, Self); 4] = [
         ("sphere", Self::Sphere { radius: 1.0 }),
         ("torus", Self::Torus { major: 2.0, minor: 1.0 }),
-        ("stiefel", Self::Stiefel { columns: 1, factor: Factor::Polar }),
+        ("stiefel", Self::Stiefel { columns: 1, factor: FrameFactor::Polar }),
         ("level", Self::Level),
     ];
 
+    /// The names of the settings that a surface has.
+    fn own_settings(&self) -> &'static str {
+        match self {
+            Self::Sphere { .. } => "radius",
+            Self::Torus { .. } => "major, minor",
+            Self::Stiefel { .. } => "columns, factor",
+            Self::Level => "none",
+        }
+    }
+
     /// Those of the surface `stiefel`.
-    const FACTORS: [(&'static str, Factor); 2] = [("polar", Factor::Polar), ("qr", Factor::Qr)];
+    const FACTORS: [(&'static str, FrameFactor); 2] = [("polar", FrameFactor::Polar), ("qr", FrameFactor::Qr)];
 }
 
 /// `surface=sphere|torus|stiefel|level` and the settings of the surface, separated by commas.
@@ -41,7 +51,10 @@ impl FromStr for Hypersurface {
                     Some((_, known)) => *factor = *known,
                     None => return refuse(format!("factor: `{value}` is not one of polar, qr")),
                 },
-                _ => return refuse(format!("`{setting}` is not a setting of the surface {name}")),
+                (surface, _) => {
+                    let own = surface.own_settings();
+                    return refuse(format!("`{setting}` is not a setting of the surface {name}; it has {own}"));
+                }
             }
         }
         Ok(surface)
@@ -56,7 +69,7 @@ impl Display for Hypersurface {
             Self::Torus { major, minor } => ("surface=torus", unusual(&[("major", major, 2.0), ("minor", minor, 1.0)])),
             Self::Stiefel { columns, factor } => {
                 let columns = (columns != 1).then(|| format!("columns={columns}"));
-                let factor = (factor == Factor::Qr).then(|| "factor=qr".to_string());
+                let factor = (factor == FrameFactor::Qr).then(|| "factor=qr".to_string());
                 ("surface=stiefel", columns.into_iter().chain(factor).collect::<Vec<_>>().join(","))
             }
             Self::Level => ("surface=level", String::new()),

@@ -54,7 +54,11 @@ impl FromStr for Mirror {
                 | (Self::Ball { radius: place, .. }, "radius")
                 | (Self::Ball { centre: place, .. }, "centre")
                 | (Self::Sparse { threshold: place }, "threshold") => *place = number_of(setting, value)?,
-                _ => return refuse(format!("`{setting}` is not a setting of the map {name}")),
+                _ => {
+                    let own = map.kind().1;
+                    let own = if own.is_empty() { "none".into() } else { own.join(", ") };
+                    return refuse(format!("`{setting}` is not a setting of the map {name}; it has {own}"));
+                }
             }
         }
         Ok(map)
