@@ -153,8 +153,8 @@ impl<'a, T: Scalar> Group<'a, T> {
         }
         self.evaluate();
         let seen = self.weigh();
-        for lane in 0..count {
-            self.decide(lane, &seen[lane], made)?;
+        for (lane, seen) in seen.iter().enumerate().take(count) {
+            self.decide(lane, seen, made)?;
         }
         Ok(())
     }

@@ -114,7 +114,7 @@ mod tests {
     fn each_lane_has_the_normals_of_its_run() {
         fn check<T: Scalar>(lanes: usize) {
             let noises: Vec<Noise> =
-                (0..lanes as u64).map(|l| Noise::new(7 * l << 30 | l, Stream::Diffusion, 3 * l << 20)).collect();
+                (0..lanes as u64).map(|l| Noise::new((7 * l) << 30 | l, Stream::Diffusion, (3 * l) << 20)).collect();
             for set in available() {
                 for (particles, dim) in [(1, 1usize), (7, 4), (40, 4), (5, 9), (33, 12)] {
                     let drawn: Vec<Vec<T>> = run_on(set, Drawn(&noises, particles, dim.div_ceil(4)));
