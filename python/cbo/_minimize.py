@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from . import _constraints, _device, _lib, _progress, _ranks, _space
 from ._evaluate import Evaluator, Failures
@@ -32,6 +32,7 @@ _KEYWORDS = (
     "constraints",
     "device",
     "equality_tolerance",
+    "jac",
     "like",
     "max_evaluations",
     "particles",
@@ -52,6 +53,7 @@ def minimize(
     x0: ArrayLike | None = None,
     *,
     args: tuple[Any, ...] = (),
+    jac: Callable[..., Any] | None = None,
     constraints: Any = (),
     equality_tolerance: float = 1e-6,
     spread: ArrayLike | None = None,
@@ -91,6 +93,10 @@ def minimize(
         point for each of N particles.
     args : tuple, optional
         Further arguments of `fun`.
+    jac : callable, optional
+        ``jac(x, *args)``, the gradient of `fun`, of shape (d,); with `vectorized` of all points, shape (N, d). Only the
+        method memory with a drift along the gradient (``"memory:gradient=0.01"``) asks for it, and takes central differences
+        of `fun` if it is left out.
     constraints : constraint or list of constraints, optional
         What a point has to meet besides the bounds, as ``scipy.optimize`` takes it: ``LinearConstraint``,
         ``NonlinearConstraint`` or dictionaries with ``type`` (``"ineq"``: fun(x) >= 0, ``"eq"``: fun(x) = 0),
@@ -208,6 +214,7 @@ def minimize(
         bounds,
         x0,
         args=args,
+        jac=jac,
         constraints=constraints,
         equality_tolerance=equality_tolerance,
         spread=spread,
@@ -234,6 +241,7 @@ def run(
     x0: ArrayLike | None,
     *,
     args: tuple[Any, ...],
+    jac: Callable[..., Any] | None = None,
     constraints: Any = (),
     equality_tolerance: float = 1e-6,
     spread: ArrayLike | None,
@@ -272,6 +280,9 @@ def run(
     formula = fun.at(dim) if isinstance(fun, _lib.Formula) else None
     settle_batch(settings, bool(vectorized) and problem is None and formula is None, workers)
     _lib.check(dim, settings)
+    slope = _lib.follows_gradient(settings)
+    if jac is not None and not (slope and callable(jac) and problem is None and formula is None):
+        raise _unwanted(jac, slope)
     under = _constraints.settle(
         constraints, problem, dim, settings, vectorized=bool(vectorized), tolerance=equality_tolerance
     )
@@ -296,6 +307,14 @@ def run(
             raw = _lib.minimize_on_device(
                 own_fun, dim, settings, args=arguments, convert=convert, **listeners
             )
+        elif slope and own is None:
+            values = Evaluator(
+                fun, args=arguments, vectorized=vectorized, workers=workers, timeout=timeout, retries=retries
+            )
+            failures = values.failures
+            with values:
+                slopes = None if jac is None else _slopes(jac, arguments, vectorized=bool(vectorized))
+                raw = _lib.minimize_called(values, slopes, dim, settings, **listeners)
         elif not elsewhere:
             way: Literal["point", "points"] = "points" if vectorized else "point"
             raw = _lib.minimize_function(
@@ -350,6 +369,27 @@ def _refuse(
         raise ValueError(
             f"device = {device!r}: a function there is given all points at once; write it so, and give vectorized=True"
         )
+
+
+def _unwanted(jac: Any, slope: bool) -> Exception:
+    """Why a gradient is refused."""
+    if not callable(jac):
+        return TypeError(f"jac = {jac!r:.60}: must be a function of a point")
+    if not slope:
+        return ValueError("jac: only method memory with a gradient, as in 'memory:gradient=0.01', asks for it; leave it out")
+    return ValueError("jac: built-in problems have gradients, and formulas differences; leave it out")
+
+
+def _slopes(
+    jac: Callable[..., Any], args: tuple[Any, ...], *, vectorized: bool
+) -> Callable[[NDArray[np.floating[Any]]], NDArray[np.float64]]:
+    """The gradients at the rows of an array."""
+
+    def of_rows(x: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        slopes = jac(x, *args) if vectorized else [jac(row, *args) for row in x]
+        return np.ascontiguousarray(slopes, dtype=np.float64)
+
+    return of_rows
 
 
 def _result(raw: dict[str, Any], settings: dict[str, Any], failures: Failures) -> OptimizeResult:

@@ -150,16 +150,21 @@ pub fn minimize_problem<'py>(
 }
 
 /// What a run is given besides its objective.
-struct Ends<'a, 'py> {
-    settings: &'a Bound<'py, PyDict>,
-    unfinished: Bound<'py, PyAny>,
-    callback: Option<Bound<'py, PyAny>>,
-    progress: Option<Bound<'py, PyAny>>,
-    draws: Option<usize>,
+pub struct Ends<'a, 'py> {
+    pub settings: &'a Bound<'py, PyDict>,
+    pub unfinished: Bound<'py, PyAny>,
+    pub callback: Option<Bound<'py, PyAny>>,
+    pub progress: Option<Bound<'py, PyAny>>,
+    pub draws: Option<usize>,
 }
 
 impl<'py> Ends<'_, 'py> {
-    fn run<O: Objective<f32> + Objective<f64>>(self, py: Python<'py>, objective: &O) -> PyResult<Bound<'py, PyDict>> {
+    /// The run, on a thread of its own.
+    pub fn run<O: Objective<f32> + Objective<f64>>(
+        self,
+        py: Python<'py>,
+        objective: &O,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let (plan, precision) = settings::plan(self.settings, Objective::<f64>::dim(objective))?;
         let raised = Raised::of(self.settings)?;
         let listeners = Listeners::new(self.callback, self.progress, self.unfinished, raised, &plan);

@@ -1,20 +1,20 @@
 //! Comparisons: runs of methods on built-in problems, baselines on functions in Python, and the statistics of all of them.
 
+use crate::called::Called;
 use crate::errors;
 use crate::many;
 use crate::problem::Problem;
 use crate::settings::{self, Number, Precision};
 use crate::surface::Raised;
-use cbo::{CboConfig, EvalError, InitialLaw, Objective, Rows, StepContext};
+use cbo::{CboConfig, InitialLaw, Objective};
 use cbo_lab::baselines::{self, Baseline, BaselineError, Task};
 use cbo_lab::compare::{self, Comparison, Contestant, Entry, Goal, Improvement, Judged, Measured, Targets, Trial};
 use cbo_lab::success::Judge;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::cmp::Ordering;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 fn wrong(error: impl ToString) -> PyErr {
@@ -114,36 +114,6 @@ where
     })
 }
 
-/// A function in Python of all points of a round; its exceptions are kept.
-struct Called {
-    fun: Py<PyAny>,
-    dim: usize,
-    raised: Mutex<Option<PyErr>>,
-}
-
-impl Objective<f64> for Called {
-    fn dim(&self) -> usize {
-        self.dim
-    }
-
-    fn energies(&self, _: StepContext, rows: Rows<'_, f64>, out: &mut [f64]) -> Result<(), EvalError> {
-        let call = |py: Python<'_>| -> PyResult<()> {
-            let points = PyArray1::from_slice(py, rows.as_slice()).reshape([rows.len(), self.dim])?;
-            let values = self.fun.bind(py).call1((points,))?;
-            let values = values.extract::<PyReadonlyArray1<'_, f64>>()?;
-            if values.len() != out.len() {
-                return Err(PyValueError::new_err(format!("{} values for {} points", values.len(), out.len())));
-            }
-            out.iter_mut().zip(values.as_array()).for_each(|(out, value)| *out = *value);
-            py.check_signals()
-        };
-        Python::attach(call).map_err(|error| {
-            *self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-            EvalError::new("an exception")
-        })
-    }
-}
-
 /// Minimises a function in Python by a baseline. Who wants to know what it found looks at the function's calls.
 #[pyfunction]
 pub fn compare_baseline<'py>(
@@ -156,13 +126,12 @@ pub fn compare_baseline<'py>(
 ) -> PyResult<()> {
     let baseline: Baseline = method.parse().map_err(wrong)?;
     let (bounds, start) = (pairs(&bounds), start.as_array().iter().copied().collect::<Vec<_>>());
-    let called = Called { fun: fun.unbind(), dim: bounds.len(), raised: Mutex::new(None) };
+    let called = Called::new(fun, None, bounds.len());
     let task = Task { bounds: &bounds, start: &start, evaluations, target: None, seed };
     match baselines::minimize(&baseline, &called, &task) {
         Ok(_) => Ok(()),
         Err(BaselineError::Evaluation(error)) => {
-            let raised = called.raised.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Err(raised.unwrap_or_else(|| PyRuntimeError::new_err(error.to_string())))
+            Err(called.into_raised().unwrap_or_else(|| PyRuntimeError::new_err(error.to_string())))
         }
         Err(error) => Err(wrong(error)),
     }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod builtin;
+mod called;
 mod compare;
 mod device;
 mod dlpack;
@@ -54,6 +55,8 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::check_device, module)?)?;
     module.add_function(wrap_pyfunction!(on_device::minimize_on_device, module)?)?;
     module.add_function(wrap_pyfunction!(builtin::minimize_problem, module)?)?;
+    module.add_function(wrap_pyfunction!(called::minimize_called, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::follows_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(success::success_runs, module)?)?;
     module.add_function(wrap_pyfunction!(success::wilson, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare_methods, module)?)?;

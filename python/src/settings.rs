@@ -220,6 +220,13 @@ pub fn check(dim: usize, settings: &Bound<'_, PyDict>) -> PyResult<()> {
     plan(settings, dim).map(|_| ())
 }
 
+/// Whether the method of these settings needs gradients.
+#[pyfunction]
+pub fn follows_gradient(settings: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let follows = |memory: cbo::Memory| memory.gradient != 0.0 || memory.gradient_noise != 0.0;
+    Ok(matches!(read(settings)?.0.method, cbo::Method::Memory(memory) if follows(memory)))
+}
+
 /// The engine's defaults that the package shows or needs.
 #[pyfunction]
 pub fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

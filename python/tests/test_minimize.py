@@ -32,8 +32,50 @@ def same(a, b):
 def test_gradients_of_built_in_problems_take_no_evaluations():
     found = cbo.minimize(cbo.problems.rastrigin(3), BOX, method="memory:gradient=0.01", particles=10, steps=3)
     assert found.nfev == 10 * 4 + 1
+
+
+def test_functions_have_gradients_or_differences():
+    def slope(x):
+        return 2 * x + 5 * np.pi * np.sin(2 * np.pi * x)
+
+    run = {"method": "memory:gradient=0.01", "particles": 10, "steps": 3, "seed": 5}
+    points = cbo.minimize(rastrigin, BOX, jac=slope, **run)
+    rows = cbo.minimize(rastrigin_rows, BOX, jac=slope, vectorized=True, **run)
+    differences = cbo.minimize(rastrigin_rows, BOX, vectorized=True, **run)
+    shifted = cbo.minimize(lambda x, a: rastrigin(x) + a, BOX, jac=lambda x, a: slope(x) + 0 * a, args=(0.0,), **run)
+    assert points.nfev == rows.nfev == 10 * 4 + 1
+    assert differences.nfev == 10 * 4 * 7 + 1
+    assert same(points, rows) and same(points, shifted)
+    built_in = cbo.minimize(cbo.problems.rastrigin(3), BOX, **run)
+    for other in (differences, built_in):
+        np.testing.assert_allclose(points.population, other.population, atol=1e-5)
+    seen = []
+    cbo.minimize(rastrigin, BOX, jac=slope, callback=lambda step: seen.append(step.nit), **run)
+    assert seen == [0, 1, 2, 3]
+    single = cbo.minimize(rastrigin, BOX, jac=slope, precision="f32", **run)
+    assert np.array_equal(single.x, single.x.astype(np.float32))
+
+
+def test_gradients_that_cannot_be_used():
+    run = {"method": "memory:gradient=0.01", "particles": 10, "steps": 3}
+    with pytest.raises(ValueError, match="jac: only method memory with a gradient"):
+        cbo.minimize(rastrigin, BOX, jac=lambda x: x)
+    with pytest.raises(ValueError, match="jac: built-in problems have gradients"):
+        cbo.minimize(cbo.problems.rastrigin(3), BOX, jac=lambda x: x, **run)
+    with pytest.raises(TypeError, match="jac = 3"):
+        cbo.minimize(rastrigin, BOX, jac=3, **run)
+    with pytest.raises(ValueError, match=r"jac must return an array of shape \(10, 3\), not \[10, 2\]"):
+        cbo.minimize(rastrigin, BOX, jac=lambda x: x[:2], **run)
+
+    def raises(x):
+        raise ZeroDivisionError("no slope")
+
+    with pytest.raises(ZeroDivisionError, match="no slope") as caught:
+        cbo.minimize(rastrigin, BOX, jac=raises, **run)
+    assert caught.value.result.message == "An exception ended the run."
     with pytest.raises(ValueError, match="ask and tell is told no gradients"):
-        cbo.minimize(rastrigin, BOX, method="memory:gradient=0.01", particles=10, steps=3)
+        inside = {"type": "ineq", "fun": lambda x: 1 - x[0]}
+        cbo.minimize(rastrigin, BOX, constraints=inside, **run)
 
 
 @pytest.mark.parametrize(("method", "batch"), [("cbo", None), ("auto", 1), ("auto", 9)])
