@@ -56,7 +56,7 @@ fn wrong_words_are_refused_and_nothing_is_written() {
         assert_usage(&cbo(&["experiment", experiment, flag, value, "--out", path(folder.path())]), words);
     };
     wrong("canyon", "--runs", "5", &["runs = 5", "only the experiment phase has it"]);
-    wrong("phase", "--runs", "0", &["runs = 0", "at least 1"]);
+    wrong("phase", "--runs", "0", &["runs = 0", "between 1 and 1 000 000"]);
     wrong("phase", "--particles", "0:8:3", &["particles = 0:8:3", "between 1 and"]);
     wrong("phase", "--sigma-squared", "-1:8:3", &["sigma-squared = -1:8:3", "negative"]);
     wrong("phase", "--sigma-squared", "8:1:3", &["8:1:3", "not smaller"]);
